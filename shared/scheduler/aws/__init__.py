@@ -1,0 +1,1 @@
+"""AWS services, one module each; the only room that imports boto3."""

@@ -1,0 +1,1 @@
+"""Pure calendar arithmetic: an expression, a zone and a policy become instants."""

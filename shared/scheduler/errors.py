@@ -1,0 +1,66 @@
+"""The one tree of exceptions that callers may see.
+
+CarillonError
+├── InvalidInput            what the caller sent can't be taken; carries one Problem a bad field
+│   └── InvalidExpression   a cron, rate, at or time zone text; one Problem with its position
+├── NotFound                no such thing for this tenant
+├── Conflict                the thing is in a state that does not allow this
+├── MisconfiguredError      an environment variable is missing or wrong; raised at cold start
+└── DatabaseUnavailable     no connection, or it broke: nothing is known to be committed
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """One bad field: a JSON pointer (RFC 6901) into the caller's document and a sentence for a person."""
+
+    pointer: str
+    detail: str
+
+
+class CarillonError(Exception):
+    """The root; never raised itself."""
+
+
+class InvalidInput(CarillonError):
+    """One or more fields can't be taken. Nothing was stored."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("; ".join(f"{p.pointer or '/'}: {p.detail}" for p in problems))
+        self.problems = problems
+
+
+class InvalidExpression(InvalidInput):
+    """A cron, rate, at or time zone text that the grammar refuses.
+
+    `field` is the part at fault ("minute", "day-of-week", "rate", "timezone", …), `position` the 0-based offset in the text,
+    or None where the whole text is meant. `detail` says what is wrong and how to write it.
+    """
+
+    def __init__(self, field: str, detail: str, *, position: int | None = None, pointer: str = "") -> None:
+        super().__init__(Problem(pointer=pointer, detail=detail))
+        self.field = field
+        self.detail = detail
+        self.position = position
+
+    def __str__(self) -> str:
+        where = "" if self.position is None else f" at position {self.position}"
+        return f"{self.field}{where}: {self.detail}"
+
+
+class NotFound(CarillonError):
+    """No such thing for this tenant; another tenant's thing looks the same."""
+
+
+class Conflict(CarillonError):
+    """The thing exists, in a state that does not allow what was asked."""
+
+
+class MisconfiguredError(CarillonError):
+    """An environment variable is missing or has a value that can't be used; the text names it."""
+
+
+class DatabaseUnavailable(CarillonError):
+    """The database can't be reached, or the connection broke; whatever was not committed is not there."""

@@ -1,0 +1,1 @@
+"""The outbound HTTP client; the only room that imports requests."""

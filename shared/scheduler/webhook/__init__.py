@@ -1,0 +1,1 @@
+"""Pure parts of a delivery: target policy, request, signature, retry policy."""
