@@ -5,14 +5,20 @@ import shutil
 import socket
 import stat
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from pg8000.native import Connection, identifier, literal
+
 # PostgreSQL refuses to run as root: there it runs as this account, made on first use.
 _ACCOUNT = "embedded_postgres"
 _PASSWORD = "carillon-local"
+# The role that owns the product's databases and that the functions log in as.
+OWNER = "carillon"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +30,27 @@ class Server:
     host: str = "127.0.0.1"
     user: str = "postgres"
     password: str = _PASSWORD
+
+    def create_database(self, name: str, *, template: str = "template1") -> None:
+        """Makes the database `name`, owned by the role `carillon`, as a copy of `template`; one that is there is kept."""
+        with self._superuser() as connection:
+            if not connection.run("select 1 from pg_roles where rolname = :role", role=OWNER):
+                connection.run(f"create role {OWNER} login password {literal(self.password)}")
+            if not connection.run("select 1 from pg_database where datname = :name", name=name):
+                connection.run(f"create database {identifier(name)} owner {OWNER} template {identifier(template)}")
+
+    def drop_database(self, name: str) -> None:
+        """Drops it, cutting its sessions."""
+        with self._superuser() as connection:
+            connection.run(f"drop database if exists {identifier(name)} with (force)")
+
+    @contextmanager
+    def _superuser(self) -> Iterator[Connection]:
+        connection = Connection(self.user, host=self.host, port=self.port, password=self.password, database="postgres")
+        try:
+            yield connection
+        finally:
+            connection.close()
 
     def stop(self) -> None:
         """Stops it at once: open sessions are cut, committed data is kept. A server that is down already is fine."""
@@ -68,8 +95,8 @@ def _create(server: Server) -> None:
     try:
         if os.geteuid() == 0:
             shutil.chown(secret, _ACCOUNT)
-        _run("initdb", "-D", str(server.data), "-U", server.user, "-E", "UTF8", "--locale=C.UTF-8", "-A", "scram-sha-256",
-             "--pwfile", str(secret))  # fmt: skip
+        locale = ("-E", "UTF8", "--locale=C.UTF-8")
+        _run("initdb", "-D", str(server.data), "-U", server.user, *locale, "-A", "scram-sha-256", "--pwfile", str(secret))
     finally:
         secret.unlink()
 
@@ -96,6 +123,8 @@ def _hand_over(data: Path) -> None:
 
 
 def _run(program: str, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    # Its groups too: as root's group it would meet the folders' group permissions, not those for all.
+    account = {"user": _ACCOUNT, "group": _ACCOUNT, "extra_groups": []} if os.geteuid() == 0 else {}
     return subprocess.run(
         [str(_programs() / program), *words],
         check=check,
@@ -103,7 +132,7 @@ def _run(program: str, *words: str, check: bool = True) -> subprocess.CompletedP
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
-        user=_ACCOUNT if os.geteuid() == 0 else None,
         start_new_session=True,
         cwd="/",
+        **account,
     )

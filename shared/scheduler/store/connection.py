@@ -1,0 +1,159 @@
+"""One PostgreSQL connection, kept while it is in step with the server, and transactions on it."""
+
+import contextlib
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pg8000.native
+from pg8000.exceptions import DatabaseError, InterfaceError
+
+from scheduler.errors import DatabaseUnavailable
+from scheduler.store.sql import block
+
+# Seconds that one answer of the server may take; longer than statement_timeout, so that the server speaks first.
+_ANSWER_SECONDS = 25.0
+
+type Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Login:
+    """What one connect needs. Made anew for each: an IAM token lives for 15 minutes and is checked only then."""
+
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str = field(repr=False)
+    # None only for a server on this machine: pg8000 then falls back to plain text where the server has no TLS.
+    tls: ssl.SSLContext | None
+
+
+class StatementRefused(Exception):
+    """The server's own error for one statement; the transaction is rolled back, the connection stays in step.
+
+    `code` is the SQLSTATE, `constraint` the name of the violated constraint or "".
+    """
+
+    def __init__(self, error: DatabaseError) -> None:
+        fields = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+        super().__init__(fields.get("M", str(error)))
+        self.code: str = fields.get("C", "")
+        self.constraint: str = fields.get("n", "")
+
+
+class Transaction:
+    """One open transaction; the only way to run a statement."""
+
+    def __init__(self, connection: pg8000.native.Connection) -> None:
+        self._connection = connection
+        self.in_step = True
+
+    def run(self, name: str, /, **parameters: object) -> list[Row]:
+        """Runs the block `name` and returns its rows by column name.
+
+        Raises StatementRefused for the server's own errors and DatabaseUnavailable for a broken connection. After any
+        error but the server's own the connection may be out of step: pg8000 1.31.6 answers the next query with the rows of
+        one whose parameter could not be encoded. `in_step` then is False, and the database drops the connection.
+        """
+        text = block(name)
+        try:
+            rows = self._connection.run(text, **parameters)
+        except DatabaseError as error:
+            raise StatementRefused(error) from error
+        except (InterfaceError, OSError) as error:
+            self.in_step = False
+            raise DatabaseUnavailable(f"the connection broke: {type(error).__name__}") from error
+        except BaseException:
+            self.in_step = False
+            raise
+        columns = [column["name"] for column in self._connection.columns or ()]
+        return [dict(zip(columns, row, strict=True)) for row in rows or ()]
+
+
+class Database:
+    """Transactions over one lazily opened connection. Not for several threads at once: one to a sandbox."""
+
+    def __init__(self, login: Callable[[], Login]) -> None:
+        self._login = login
+        self._connection: pg8000.native.Connection | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """BEGIN … COMMIT around the block; ROLLBACK where it raises.
+
+        Raises DatabaseUnavailable where there is no connection or it broke: before COMMIT nothing is stored; a COMMIT whose
+        answer was lost may have been. A connection that the server closed while the sandbox was frozen is replaced
+        once, at BEGIN, where nothing can be lost by it.
+        """
+        connection = self._begin()
+        transaction = Transaction(connection)
+        try:
+            yield transaction
+        except BaseException:
+            if transaction.in_step:
+                self._roll_back(connection)
+            else:
+                self.close()
+            raise
+        self._commit(connection)
+
+    def close(self) -> None:
+        """Drops the connection, if any; the next transaction opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(InterfaceError, OSError):
+                connection.close()
+
+    def _begin(self) -> pg8000.native.Connection:
+        kept = self._connection
+        if kept is not None:
+            try:
+                kept.run("begin")
+            except (DatabaseError, InterfaceError, OSError):
+                self.close()
+            else:
+                return kept
+        fresh = self._connect()
+        try:
+            fresh.run("begin")
+        except (DatabaseError, InterfaceError, OSError) as error:
+            self.close()
+            raise DatabaseUnavailable(f"a new connection broke: {type(error).__name__}") from error
+        return fresh
+
+    def _connect(self) -> pg8000.native.Connection:
+        login = self._login()
+        try:
+            self._connection = pg8000.native.Connection(
+                login.user,
+                host=login.host,
+                port=login.port,
+                database=login.database,
+                password=login.password,
+                timeout=_ANSWER_SECONDS,
+                ssl_context=login.tls,
+                application_name="carillon",
+            )
+        except (DatabaseError, InterfaceError, OSError) as error:
+            raise DatabaseUnavailable(f"no connection to {login.host}:{login.port}: {error}") from error
+        return self._connection
+
+    def _commit(self, connection: pg8000.native.Connection) -> None:
+        try:
+            connection.run("commit")
+        except DatabaseError as error:
+            self._roll_back(connection)
+            raise StatementRefused(error) from error
+        except (InterfaceError, OSError) as error:
+            self.close()
+            raise DatabaseUnavailable("the connection broke at COMMIT, which may have been carried out") from error
+
+    def _roll_back(self, connection: pg8000.native.Connection) -> None:
+        try:
+            connection.run("rollback")
+        except (DatabaseError, InterfaceError, OSError):
+            self.close()

@@ -1,0 +1,57 @@
+"""Brings a database to the newest schema. Needs alembic, which only the migrate function carries."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, create_engine, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import NullPool
+
+from scheduler.errors import MisconfiguredError
+from scheduler.store.connection import Login
+
+# Any constant of ours: two migrations at once wait for each other, on this number.
+_LOCK = 7_022_026_034
+_LEAST_VERSION = 180_000
+
+# A frozen or killed function's open transaction must not hide rows from the others for longer than this. They are the
+# role's, not the session's: a pooler would pin a session that sets them.
+_ROLE_LIMITS = (
+    "statement_timeout = '20s'",
+    "idle_in_transaction_session_timeout = '10s'",
+    "transaction_timeout = '60s'",
+    "timezone = 'UTC'",
+)
+
+
+def upgrade(login: Login, revision: str = "head") -> None:
+    """Runs all missing revisions in one transaction, under an advisory lock; a failure leaves the old schema.
+
+    Raises MisconfiguredError below PostgreSQL 18, whose uuid_extract_timestamp() knows version 7.
+    """
+    engine = create_engine(_url(login), poolclass=NullPool, connect_args={"ssl_context": login.tls})
+    with engine.begin() as connection:
+        _check_version(connection)
+        # A deploy may take longer than a function's transaction may.
+        connection.exec_driver_sql("set local statement_timeout = 0")
+        connection.exec_driver_sql("set local transaction_timeout = 0")
+        connection.exec_driver_sql(f"select pg_advisory_xact_lock({_LOCK})")
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent))
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+        for limit in _ROLE_LIMITS:
+            connection.exec_driver_sql(f"alter role current_user set {limit}")
+
+
+def _url(login: Login) -> URL:
+    return make_url("postgresql+pg8000://").set(
+        username=login.user, password=login.password, host=login.host, port=login.port, database=login.database
+    )
+
+
+def _check_version(connection: Connection) -> None:
+    version = int(connection.exec_driver_sql("show server_version_num").scalar_one())
+    if version < _LEAST_VERSION:
+        raise MisconfiguredError(f"PostgreSQL 18 or newer is needed, this server is {version // 10_000}")

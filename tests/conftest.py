@@ -1,0 +1,72 @@
+"""Fixtures for all tests: one PostgreSQL server, one migrated template, a clone of it for each test."""
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from local import postgres
+from scheduler.store.connection import Database, Login
+from scheduler.store.migrations import upgrade
+
+_TEMPLATE = "carillon_template"
+_count = itertools.count()
+
+
+def login_to(server: postgres.Server, database: str) -> Login:
+    """A login as the functions' role."""
+    return Login(
+        host=server.host,
+        port=server.port,
+        database=database,
+        user=postgres.OWNER,
+        password=server.password,
+        tls=None,
+    )
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres.Server]:
+    """A server of this session's own, with the migrated template database."""
+    folder = Path(tempfile.mkdtemp(prefix="carillon-test-"))
+    # Nothing here outlives the session, so it need not reach the disk; what a crash of the server keeps is not our promise.
+    running = postgres.start(folder / "data", options={"fsync": "off", "max_connections": "200"})
+    try:
+        running.create_database(_TEMPLATE)
+        upgrade(login_to(running, _TEMPLATE))
+        yield running
+    finally:
+        running.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def login(server: postgres.Server) -> Iterator[Login]:
+    """A login to a fresh clone of the template."""
+    name = f"test_{os.getpid()}_{next(_count)}"
+    server.create_database(name, template=_TEMPLATE)
+    yield login_to(server, name)
+    server.drop_database(name)
+
+
+@pytest.fixture
+def connect(login: Login) -> Iterator[Callable[[], Database]]:
+    """Makes further connections to the test's database."""
+    with ExitStack() as stack:
+
+        def open_one() -> Database:
+            database = Database(lambda: login)
+            stack.callback(database.close)
+            return database
+
+        yield open_one
+
+
+@pytest.fixture
+def database(connect: Callable[[], Database]) -> Database:
+    """The first connection to the test's database."""
+    return connect()

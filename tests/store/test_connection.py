@@ -1,0 +1,85 @@
+"""A connection is used again only while it is in step with the server."""
+
+import pytest
+from local.postgres import Server
+from scheduler.errors import DatabaseUnavailable, NotFound
+from scheduler.store.clock import database_clock
+from scheduler.store.connection import Database, StatementRefused
+
+from tests.conftest import login_to
+
+
+def backend(database: Database) -> int:
+    """The process at the other end."""
+    with database.transaction() as transaction:
+        return int(transaction.run("testing.backend")[0]["pid"])
+
+
+@pytest.fixture(autouse=True)
+def _testing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = {
+        "testing.backend": "select pg_backend_pid() as pid",
+        "testing.echo": "select cast(:text as text) as text",
+        "testing.refused": "select 1 / 0",
+        "testing.end": "select pg_terminate_backend(:pid)",
+    }
+    from scheduler.store import connection, sql
+
+    monkeypatch.setattr(connection, "block", lambda name: blocks.get(name) or sql.block(name))
+
+
+def test_the_database_clock_is_aware_utc_and_moves_inside_a_transaction(database: Database) -> None:
+    with database.transaction() as transaction:
+        first, second = database_clock(transaction), database_clock(transaction)
+    assert first.utcoffset() is not None
+    assert first < second
+
+
+def test_a_parameter_that_fails_to_encode_never_leaves_the_next_query_with_other_rows(database: Database) -> None:
+    before = backend(database)
+    with pytest.raises(UnicodeEncodeError), database.transaction() as transaction:
+        transaction.run("testing.echo", text="\ud800")
+    with database.transaction() as transaction:
+        assert transaction.run("testing.echo", text="mine") == [{"text": "mine"}]
+    assert backend(database) != before
+
+
+def test_the_servers_own_error_keeps_the_connection(database: Database) -> None:
+    before = backend(database)
+    with pytest.raises(StatementRefused) as refused, database.transaction() as transaction:
+        transaction.run("testing.refused")
+    assert refused.value.code == "22012"
+    assert backend(database) == before
+
+
+def test_an_error_of_ours_between_statements_rolls_back_and_keeps_the_connection(database: Database) -> None:
+    before = backend(database)
+    with pytest.raises(NotFound), database.transaction():
+        raise NotFound
+    assert backend(database) == before
+
+
+def test_a_connection_that_the_server_closed_is_replaced_at_begin(database: Database, connect: object) -> None:
+    before = backend(database)
+    other = connect()  # type: ignore[operator]
+    with other.transaction() as transaction:
+        transaction.run("testing.end", pid=before)
+    assert backend(database) != before
+
+
+def test_a_connection_that_breaks_inside_a_transaction_is_an_error_and_then_replaced(
+    database: Database, connect: object
+) -> None:
+    other = connect()  # type: ignore[operator]
+    with pytest.raises(DatabaseUnavailable), database.transaction() as transaction:
+        pid = transaction.run("testing.backend")[0]["pid"]
+        with other.transaction() as killer:
+            killer.run("testing.end", pid=pid)
+        transaction.run("testing.echo", text="x")
+    assert backend(database) != pid
+
+
+def test_a_server_that_is_not_there_is_database_unavailable(server: Server) -> None:
+    nowhere = login_to(server, "no_such_database")
+    with pytest.raises(DatabaseUnavailable), Database(lambda: nowhere).transaction():
+        pass
