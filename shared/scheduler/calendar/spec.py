@@ -1,0 +1,105 @@
+"""A calendar: what a tenant's timing means, validated and in one spelling, so that equal calendars are one value."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from scheduler.calendar.fields import quoted
+from scheduler.calendar.grammar import parse_cron
+from scheduler.calendar.offsets import Gap, Overlap
+from scheduler.calendar.rates import format_rate, parse_rate
+from scheduler.calendar.zones import validate
+from scheduler.errors import InvalidExpression
+
+__all__ = ["CalendarSpec", "Gap", "Kind", "Overlap", "at", "cron", "epoch_seconds", "rate", "wall_seconds"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND = timedelta(seconds=1)
+_WALL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\Z", re.ASCII)
+# One-offs stay inside the years for which zones are known and time stamps can be stored.
+_FIRST_YEAR, _LAST_YEAR = 1970, 9899
+
+
+class Kind(StrEnum):
+    """What the expression is."""
+
+    CRON = "cron"
+    RATE = "rate"
+    AT = "at"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CalendarSpec:
+    """One distinct calendar. Made by `cron`, `rate` or `at`; equal meanings are equal values.
+
+    `anchor`: for rates, seconds since the epoch of any occurrence, modulo the period; 0 for cron and at.
+    """
+
+    kind: Kind
+    expression: str
+    timezone: str
+    gap: Gap
+    overlap: Overlap
+    anchor: int
+
+
+def cron(expression: str, timezone: str, *, gap: Gap = Gap.SHIFT, overlap: Overlap = Overlap.FIRST) -> CalendarSpec:
+    """A five-field cron expression on a zone's wall clock. InvalidExpression for either text."""
+    rule = parse_cron(expression)
+    validate(timezone)
+    return CalendarSpec(
+        kind=Kind.CRON, expression=rule.expression, timezone=timezone, gap=gap, overlap=overlap, anchor=0
+    )
+
+
+def rate(text: str, first: datetime) -> CalendarSpec:
+    """Every so much real time, `first` (aware) among the instants; its fraction of a second, if any, is rounded up."""
+    period = parse_rate(text)
+    return CalendarSpec(
+        kind=Kind.RATE,
+        expression=format_rate(period),
+        timezone="UTC",
+        gap=Gap.SHIFT,
+        overlap=Overlap.FIRST,
+        anchor=(epoch_seconds(first) + bool(first.microsecond)) % period,
+    )
+
+
+def at(text: str, timezone: str, *, gap: Gap = Gap.SHIFT, overlap: Overlap = Overlap.FIRST) -> CalendarSpec:
+    """One wall time, `YYYY-MM-DDTHH:MM:SS`, in a zone. Under the policies it may be no instant, or two."""
+    wall = _parse_wall(text)
+    validate(timezone)
+    return CalendarSpec(
+        kind=Kind.AT, expression=wall.isoformat(), timezone=timezone, gap=gap, overlap=overlap, anchor=0
+    )
+
+
+def wall_seconds(expression: str) -> int:
+    """A canonical `at` expression as seconds since 1970-01-01T00:00:00 on the zone's own clock."""
+    return epoch_seconds(datetime.fromisoformat(expression).replace(tzinfo=UTC))
+
+
+def epoch_seconds(instant: datetime) -> int:
+    """Whole seconds since the epoch, rounded down. ValueError for a naive value."""
+    if instant.tzinfo is None:
+        raise ValueError(f"an aware datetime is needed, not {instant!r}")
+    return (instant - _EPOCH) // _SECOND
+
+
+def _parse_wall(text: str) -> datetime:
+    if not _WALL.match(text):
+        raise InvalidExpression("at", f"{quoted(text)} is not a wall time; {_how_to_write(text)}", position=0)
+    try:
+        wall = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidExpression("at", f"{quoted(text)} is no date and time: {error}", position=0) from None
+    if not _FIRST_YEAR <= wall.year <= _LAST_YEAR:
+        raise InvalidExpression("at", f"the year is out of range; write {_FIRST_YEAR} to {_LAST_YEAR}", position=0)
+    return wall
+
+
+def _how_to_write(text: str) -> str:
+    if re.search(r"(?:Z|[+-][0-9]{2}:?[0-9]{2})\Z", text[-8:], re.IGNORECASE) and "T" in text.upper():
+        return "write it without an offset, as in 2026-12-24T18:00:00, and the zone in `timezone`"
+    return "write it as 2026-12-24T18:00:00, in whole seconds"
