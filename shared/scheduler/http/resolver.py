@@ -1,0 +1,57 @@
+"""Name resolution that can't outlive its caller: getaddrinfo in a daemon thread, a bounded number at a time."""
+
+import queue
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+# Blocks until it has every address of the host, as text, or raises OSError. Tests answer with lies.
+type Resolver = Callable[[str, int], Sequence[str]]
+
+MAX_LOOKUPS = 32
+
+
+def system_resolver(host: str, port: int) -> tuple[str, ...]:
+    """Every IPv4 address that the system knows for the host, in its order of preference.
+
+    IPv4 alone: a VPC's own IPv6 range is public space, which no table of addresses can tell from the Internet.
+    """
+    found = socket.getaddrinfo(host, port, socket.AF_INET, socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class Lookups:
+    """Runs one resolver under deadlines. getaddrinfo can't be interrupted: one that hangs is left behind.
+
+    At most `MAX_LOOKUPS` run or hang at once for one object; further ones wait inside their deadline.
+    """
+
+    def __init__(self, resolver: Resolver) -> None:
+        self._resolver = resolver
+        self._slots = threading.BoundedSemaphore(MAX_LOOKUPS)
+
+    def resolve(self, host: str, port: int, seconds: float) -> tuple[str, ...]:
+        """The host's addresses; OSError where there are none, TimeoutError where they did not come in time."""
+        ends = time.monotonic() + seconds
+        if not self._slots.acquire(timeout=seconds):
+            raise TimeoutError("too many name lookups hang")
+        answer: queue.SimpleQueue[tuple[str, ...] | Exception] = queue.SimpleQueue()
+        threading.Thread(target=self._look_up, args=(host, port, answer), name="lookup", daemon=True).start()
+        try:
+            found = answer.get(timeout=max(0.0, ends - time.monotonic()))
+        except queue.Empty:
+            raise TimeoutError("the name was not resolved in time") from None
+        if isinstance(found, Exception):
+            raise OSError(f"the name was not resolved: {found}") from found
+        if not found:
+            raise OSError("the name has no address")
+        return found
+
+    def _look_up(self, host: str, port: int, answer: "queue.SimpleQueue[tuple[str, ...] | Exception]") -> None:
+        try:
+            answer.put(tuple(self._resolver(host, port)))
+        except Exception as error:  # handed to the waiting caller: here it would only end the thread
+            answer.put(error)
+        finally:
+            self._slots.release()
