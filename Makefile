@@ -1,0 +1,63 @@
+# `make run` and `make test` set up all they need from a clean clone: Python 3.13 and make are enough.
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PIP := -m pip --quiet --disable-pip-version-check
+COMPILE := .venv-lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header \
+  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+.PHONY: help
+help:
+	@echo 'make run    the whole system on this machine, with a demo tenant and a live table; Ctrl-C ends it'
+	@echo 'make test   everything, the deployed end-to-end test included'
+	@echo 'make smoke  the deployed system, unattended, in a temporary folder: one line of figures at the end'
+	@echo 'make lint   ruff, mypy, cfn-lint, sam validate'
+	@echo 'make bench  the planner against a bare INSERT … SELECT'
+	@echo 'make lock   pins the requirements anew'
+	@echo 'make clean  removes what these made: environments, builds and the data under .local'
+
+.PHONY: run smoke test lint bench lock clean
+run: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
+	@exec .venv/bin/python -m local.run
+
+smoke: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
+	@exec .venv/bin/python -m local.smoke
+
+test: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
+	@exec .venv/bin/python -m pytest
+
+lint: .venv/.ready .venv-sam/.ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv-sam/bin/cfn-lint template.yaml
+	PATH="$(CURDIR)/.venv/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 .venv-sam/bin/sam validate --lint
+
+bench: .venv/.ready
+	@exec .venv/bin/python -m benchmarks
+
+lock: .venv-lock/.ready
+	set -e; for pins in layers/dependencies/requirements functions/migrate/requirements \
+	  requirements/dev requirements/sam requirements/ministack requirements/lock; \
+	do $(COMPILE) --output-file $$pins.txt $$pins.in; done
+
+clean:
+	rm -rf .venv .venv-sam .venv-ministack .venv-lock .aws-sam .local .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/.ready: requirements/dev.txt
+.venv-sam/.ready: requirements/sam.txt
+.venv-ministack/.ready: requirements/ministack.txt
+.venv-lock/.ready: requirements/lock.txt
+
+# A failed installation leaves no .ready, so the next make tries again.
+.venv%/.ready:
+	@python=$$(.ci/find-python) && echo "environment: .venv$* from $<" && "$$python" -m venv .venv$*
+	@.venv$*/bin/python $(PIP) install --require-hashes -r $<
+	@touch $@
+
+.venv/.ready:
+	@python=$$(.ci/find-python) && echo "environment: .venv from $<" && "$$python" -m venv .venv
+	@.venv/bin/python $(PIP) install --require-hashes -r $<
+	@.venv/bin/python -c 'import site, pathlib; pathlib.Path(site.getsitepackages()[0], "scheduler.pth").write_text("$(CURDIR)/shared\n")'
+	@touch $@
