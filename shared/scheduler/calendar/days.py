@@ -2,8 +2,10 @@
 
 import calendar
 import copy
+from collections.abc import Iterator
 from datetime import date
 from functools import cached_property, lru_cache
+from itertools import count
 
 from croniter import croniter
 
@@ -14,8 +16,6 @@ DAY_SECONDS = 86_400
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
 _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-# The longest a rule that is met at all may wait: 29 February on one weekday, across a year like 2100.
-_LONGEST_WAIT_MONTHS = 12 * 41
 
 
 class DayRule:
@@ -29,6 +29,8 @@ class DayRule:
         self._month = month
         self._day_of_week = day_of_week
         self._intersect = day_of_month.star or day_of_week.star
+        # The latest question and its answer: no day from the one to the other matches but the answer itself.
+        self._latest = (0, -1)
         self.every_day = month.full and (
             (day_of_month.full and day_of_week.full) if self._intersect else (day_of_month.full or day_of_week.full)
         )
@@ -53,9 +55,15 @@ class DayRule:
             for first in range(7)
         )
 
-    def following(self, day: int) -> int | None:
-        """The first matching day at or after `day`; None where no day will match within the longest wait."""
-        return day if self.every_day else _following(self, day)
+    def following(self, day: int) -> int:
+        """The first matching day at or after `day`, of a rule that is possible."""
+        if self.every_day:
+            return day
+        asked, found = self._latest
+        if not asked <= day <= found:
+            found = _following(self, day)
+            self._latest = day, found
+        return found
 
     @cached_property
     def _walker(self) -> croniter | None:
@@ -70,28 +78,32 @@ class DayRule:
         lists = (",".join(map(str, sorted(f.values))) for f in (self._day_of_month, self._month, self._day_of_week))
         return croniter(" ".join(("0", "0", *lists)), 0.0, day_or=not self._intersect)
 
-    def search(self, day: int) -> int | None:
-        """`following` without the memo."""
+    def search(self, day: int) -> int:
+        """`following` without the memos."""
         if self._walker is None:
-            return self._search_months(day)
+            return next(matching for matching in self._from_month_of(day) if matching >= day)
         # A walker keeps its place; a copy a search lets threads share the parsed one.
         instant: float = copy.copy(self._walker).get_next(float, start_time=float(day * DAY_SECONDS - 60))
         return int(instant) // DAY_SECONDS
 
-    def _search_months(self, day: int) -> int | None:
+    def _from_month_of(self, day: int) -> Iterator[int]:
+        """All matching days from the first of this day's month on."""
         start = date.fromordinal(day + EPOCH_ORDINAL)
-        for months in range(_LONGEST_WAIT_MONTHS):
-            year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+        for months in count(start.year * 12 + start.month - 1):
+            year, month = divmod(months, 12)
             if month + 1 in self._month.values:
                 first = date(year, month + 1, 1)
-                shape = MonthShape(calendar.monthrange(year, month + 1)[1], first.isoweekday() % 7)
-                base = first.toordinal() - EPOCH_ORDINAL - 1
-                for matching in self.days_in(shape):
-                    if base + matching >= day:
-                        return base + matching
-        return None
+                length = calendar.monthrange(year, month + 1)[1]
+                before = first.toordinal() - EPOCH_ORDINAL - 1
+                yield from (before + each for each in self.days_in(MonthShape(length, first.isoweekday() % 7)))
+
+
+@lru_cache(maxsize=2048)
+def day_rule(day_of_month: Field, month: Field, day_of_week: Field) -> DayRule:
+    """The one rule of these fields, so that calendars with the same days share what is known of them."""
+    return DayRule(day_of_month, month, day_of_week)
 
 
 @lru_cache(maxsize=16_384)
-def _following(rule: DayRule, day: int) -> int | None:
+def _following(rule: DayRule, day: int) -> int:
     return rule.search(day)

@@ -1,25 +1,24 @@
 """One cron field: its terms read strictly, range-checked before any expansion, and written back in one spelling."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from scheduler.calendar.special import Special, special_term
+from scheduler.calendar.text import decimal, quoted
 from scheduler.errors import InvalidExpression
-
-_LONGEST_NUMBER = 4
-_SHOWN = 24
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FieldKind:
-    """What a field may hold. `count` is the number of distinct values; day-of-week has 7 of them, written 0 to 7."""
+    """What a field may hold. `count` is the number of distinct values; day-of-week has 7 of them, written 0 to 7.
+
+    `names`: words for the values from `low` on.
+    """
 
     name: str
     low: int
     high: int
     count: int
-    names: Mapping[str, int]
+    names: tuple[str, ...] = ()
 
     @property
     def top(self) -> int:
@@ -27,17 +26,19 @@ class FieldKind:
         return self.low + self.count - 1
 
 
-def _names(words: str, start: int) -> Mapping[str, int]:
-    return MappingProxyType({word: number for number, word in enumerate(words.split(), start)})
-
-
-MINUTE = FieldKind(name="minute", low=0, high=59, count=60, names=_names("", 0))
-HOUR = FieldKind(name="hour", low=0, high=23, count=24, names=_names("", 0))
-DAY_OF_MONTH = FieldKind(name="day-of-month", low=1, high=31, count=31, names=_names("", 0))
+MINUTE = FieldKind(name="minute", low=0, high=59, count=60)
+HOUR = FieldKind(name="hour", low=0, high=23, count=24)
+DAY_OF_MONTH = FieldKind(name="day-of-month", low=1, high=31, count=31)
 MONTH = FieldKind(
-    name="month", low=1, high=12, count=12, names=_names("jan feb mar apr may jun jul aug sep oct nov dec", 1)
+    name="month",
+    low=1,
+    high=12,
+    count=12,
+    names=("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"),
 )
-DAY_OF_WEEK = FieldKind(name="day-of-week", low=0, high=7, count=7, names=_names("sun mon tue wed thu fri sat", 0))
+DAY_OF_WEEK = FieldKind(
+    name="day-of-week", low=0, high=7, count=7, names=("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,11 +91,6 @@ def parse_field(kind: FieldKind, text: str, position: int) -> Field:
     return Field(star=text.startswith("*"), values=frozenset(values), specials=frozenset(specials), kind=kind)
 
 
-def quoted(text: str) -> str:
-    """Someone's text as it may stand in a one-line message: escaped, and cut when long."""
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
-
-
 def _special(kind: FieldKind, term: str, position: int) -> Special | None:
     if kind not in (DAY_OF_MONTH, DAY_OF_WEEK):
         return None
@@ -142,9 +138,8 @@ def _from(kind: FieldKind, low: int, step: int, position: int) -> range:
 def _unwrapped(kind: FieldKind, bounds: tuple[int, int, int], *, named: bool) -> str:
     """The list that a wrapping range stands for; its bounds are in range, so it is short."""
     low, high, step = bounds
-    circle = [*range(_once(kind, low), kind.top + 1), *range(kind.low, high + 1)]
-    words = {number: word for word, number in kind.names.items()} if named else {}
-    return ",".join(words.get(value, str(value)) for value in circle[::step])
+    circle = [*range(low, kind.top + 1), *range(kind.low, high + 1)]
+    return ",".join(kind.names[value - kind.low] if named else str(value) for value in circle[::step])
 
 
 def _once(kind: FieldKind, value: int) -> int:
@@ -152,9 +147,10 @@ def _once(kind: FieldKind, value: int) -> int:
 
 
 def _value(kind: FieldKind, text: str, position: int) -> int:
-    value = kind.names.get(text.lower()) if text.isascii() else None
-    if value is None:
-        value = _number(kind, text, position)
+    word = text.lower()
+    if word in kind.names:
+        return kind.low + kind.names.index(word)
+    value = _number(kind, text, position)
     if not kind.low <= value <= kind.high:
         raise InvalidExpression(
             kind.name, f"{quoted(text)} is out of range; write {kind.low} to {kind.high}", position=position
@@ -163,11 +159,10 @@ def _value(kind: FieldKind, text: str, position: int) -> int:
 
 
 def _number(kind: FieldKind, text: str, position: int) -> int:
-    """A plain decimal; one with too many digits for any field comes back as a large number, without converting it."""
-    if not (text.isascii() and text.isdigit()):
+    number = decimal(text)
+    if number is None:
         raise InvalidExpression(kind.name, _not_a_value(kind, text), position=position)
-    digits = text.lstrip("0") or "0"
-    return int(digits) if len(digits) <= _LONGEST_NUMBER else 10**_LONGEST_NUMBER
+    return number
 
 
 def _step(kind: FieldKind, text: str, position: int) -> int:
@@ -184,7 +179,7 @@ def _not_a_value(kind: FieldKind, text: str) -> str:
         return f"a value is missing; write {kind.low} to {kind.high}, a range, a list or *"
     if text == "?":
         return "'?' is another dialect; write * for any"
-    names = f" or {next(iter(kind.names))} to {list(kind.names)[-1]}" if kind.names else ""
+    names = f" or {kind.names[0]} to {kind.names[-1]}" if kind.names else ""
     return f"{quoted(text)} is not a value; write {kind.low} to {kind.high}{names}"
 
 

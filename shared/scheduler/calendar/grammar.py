@@ -4,8 +4,9 @@ import re
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
 
-from scheduler.calendar.days import DAY_SECONDS, DayRule
-from scheduler.calendar.fields import DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, Field, parse_field, quoted
+from scheduler.calendar.days import DAY_SECONDS, day_rule
+from scheduler.calendar.fields import DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, Field, parse_field
+from scheduler.calendar.text import quoted
 from scheduler.errors import InvalidExpression
 
 LONGEST_TEXT = 4096
@@ -34,19 +35,17 @@ class CronRule:
         minute, hour, *days = fields
         self.expression = " ".join(map(str, fields))
         self.wildcard = minute.star or hour.star
-        self.days = DayRule(*days)
+        self.days = day_rule(*days)
         self._minutes = sorted(minute.values)
         self._hours = sorted(hour.values)
 
-    def following(self, wall: int) -> int | None:
-        """The first matching wall time at or after `wall`; None where the days have none."""
+    def following(self, wall: int) -> int:
+        """The first matching wall time at or after `wall`."""
         day, second = divmod(wall, DAY_SECONDS)
         at = self._time_from(second)
         if at is None:
             day, at = day + 1, self._first_time
         found = self.days.following(day)
-        if found is None:
-            return None
         return found * DAY_SECONDS + (at if found == day else self._first_time)
 
     @property
@@ -66,6 +65,11 @@ class CronRule:
 
 
 @lru_cache(maxsize=4096)
+def cron_rule(expression: str) -> CronRule:
+    """The rule of a canonical expression, parsed once for all the schedules that share it."""
+    return parse_cron(expression)
+
+
 def parse_cron(text: str) -> CronRule:
     """Reads an expression; its `expression` is the canonical spelling. InvalidExpression says what else to write."""
     if len(text) > LONGEST_TEXT:
@@ -100,7 +104,7 @@ def _wrong_count(tokens: list[re.Match[str]]) -> str:
             f"{count} fields: there are no seconds and no years here. Write five, {_ORDER}; "
             f"if the first was seconds: {quoted(five)}"
         )
-    return f"{count} fields; write five: {_ORDER}"
+    return f"{count or 'no'} field{'' if count == 1 else 's'}; write five: {_ORDER}"
 
 
 def _refuse_dialects(text: str) -> None:

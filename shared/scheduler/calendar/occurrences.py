@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from itertools import count
 from typing import Protocol, assert_never
 
-from scheduler.calendar.grammar import parse_cron
+from scheduler.calendar.grammar import cron_rule
 from scheduler.calendar.offsets import BLOCK_SECONDS, Gap, Overlap, Stretch, stretches
 from scheduler.calendar.rates import parse_rate
 from scheduler.calendar.spec import CalendarSpec, Kind, epoch_seconds, wall_seconds
@@ -15,8 +14,11 @@ from scheduler.calendar.spec import CalendarSpec, Kind, epoch_seconds, wall_seco
 # Zone data is a guess before 1970, and stored time stamps end before the year 10000.
 _FIRST_INSTANT = 0
 _LAST_INSTANT = epoch_seconds(datetime(9900, 1, 1, tzinfo=UTC))
-# Longer than any calendar can wait that ever fires again: 29 February on a weekday takes 40 years at most.
-_SEARCH_SECONDS = 100 * 366 * 86_400
+# Longer than any day rule waits: 29 February on a weekday takes 40 years at most. What is not found by then is a time
+# that a zone's clocks always leave out, under the policy that skips it.
+_SEARCH_SECONDS = 50 * 366 * 86_400
+# No instant is farther than this from the wall time it stands for: an offset is under a day, and so is a gap.
+_FARTHEST_WALL = 2 * 86_400
 
 
 class _Walls(Protocol):
@@ -43,9 +45,10 @@ def occurrences(spec: CalendarSpec, after: datetime, until: datetime) -> Iterato
 
 
 def next_occurrence(spec: CalendarSpec, after: datetime) -> datetime | None:
-    """The first occurrence strictly after `after`; None where there is none within a hundred years."""
+    """The first occurrence strictly after `after`; None where there is none (for cron, within fifty years)."""
     low = max(epoch_seconds(after) + 1, _FIRST_INSTANT)
-    found = next(_instants(spec, low, min(low + _SEARCH_SECONDS, _LAST_INSTANT)), None)
+    high = min(low + _SEARCH_SECONDS, _LAST_INSTANT) if spec.kind is Kind.CRON else _LAST_INSTANT
+    found = next(_instants(spec, low, high), None)
     return None if found is None else datetime.fromtimestamp(found, UTC)
 
 
@@ -61,7 +64,7 @@ def _instants(spec: CalendarSpec, low: int, high: int) -> Iterator[int]:
             period = _period(spec.expression)
             return iter(range(low + (spec.anchor - low) % period, high + 1, period))
         case Kind.CRON:
-            rule = parse_cron(spec.expression)
+            rule = cron_rule(spec.expression)
             # A wildcard job fires whenever its wall time really occurs: in both passes, and never in a gap.
             policy = (Gap.SKIP, Overlap.BOTH) if rule.wildcard else (spec.gap, spec.overlap)
             return _on_the_wall(rule, spec.timezone, policy, (low, high))
@@ -75,12 +78,16 @@ def _instants(spec: CalendarSpec, low: int, high: int) -> Iterator[int]:
 def _on_the_wall(walls: _Walls, zone: str, policy: tuple[Gap, Overlap], span: tuple[int, int]) -> Iterator[int]:
     """Walks the zone's stretches in order, so that the instants come out in order whatever the clocks did."""
     low, high = span
-    for block in count(low // BLOCK_SECONDS):
-        if block * BLOCK_SECONDS > high:
-            return
+    while low <= high:
+        block = low // BLOCK_SECONDS
         for stretch in stretches(zone, *policy, block):
             if stretch.end > low:
                 yield from _in_stretch(walls, stretch, low, high)
+        block_end = (block + 1) * BLOCK_SECONDS
+        wall = walls.following(block_end - _FARTHEST_WALL)
+        if wall is None:
+            return
+        low = max(block_end, wall - _FARTHEST_WALL)
 
 
 def _in_stretch(walls: _Walls, stretch: Stretch, low: int, high: int) -> Iterator[int]:

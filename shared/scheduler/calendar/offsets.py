@@ -71,7 +71,7 @@ def stretches(zone_name: str, gap: Gap, overlap: Overlap, block: int) -> tuple[S
 
 def _whole_stretches(zone_name: str, gap: Gap, overlap: Overlap, span: tuple[int, int]) -> Iterator[Stretch]:
     """The stretches of a span, wide enough that a change beyond a block still cuts what lies inside it."""
-    start, offset, missing = span[0], _offset(zone_name, span[0]), 0
+    start, offset, missing = span[0], offset_seconds(zone_name, span[0]), 0
     for change in _changes(zone_name, span):
         repeated = max(change.before - change.after, 0)
         yield Stretch(
@@ -88,10 +88,10 @@ def _whole_stretches(zone_name: str, gap: Gap, overlap: Overlap, span: tuple[int
 
 def _changes(zone_name: str, span: tuple[int, int]) -> Iterator[_Change]:
     start, end = span
-    before = _offset(zone_name, start)
+    before = offset_seconds(zone_name, start)
     for low in range(start, end, _PROBE_SECONDS):
         high = min(low + _PROBE_SECONDS, end)
-        after = _offset(zone_name, high)
+        after = offset_seconds(zone_name, high)
         if after != before:
             yield _Change(at=_first_with(zone_name, after, low, high), before=before, after=after)
             before = after
@@ -101,14 +101,14 @@ def _first_with(zone_name: str, offset: int, low: int, high: int) -> int:
     """The first instant in (low, high] with the offset that `high` has and `low` has not."""
     while high - low > 1:
         middle = (low + high) // 2
-        if _offset(zone_name, middle) == offset:
+        if offset_seconds(zone_name, middle) == offset:
             high = middle
         else:
             low = middle
     return high
 
 
-def _offset(zone_name: str, instant: int) -> int:
-    """Seconds to add to UTC."""
+def offset_seconds(zone_name: str, instant: int) -> int:
+    """What to add to this instant's seconds since the epoch for the zone's wall clock."""
     offset = datetime.fromtimestamp(instant, zone(zone_name)).utcoffset()
     return 0 if offset is None else offset.days * 86_400 + offset.seconds

@@ -2,7 +2,7 @@
 
 import re
 
-from scheduler.calendar.fields import quoted
+from scheduler.calendar.text import quoted
 from scheduler.errors import InvalidExpression
 
 LEAST_SECONDS = 10
@@ -17,13 +17,11 @@ def parse_rate(text: str) -> int:
     """The period in seconds, 10 to 3,153,600,000. InvalidExpression otherwise."""
     match = _RATE.match(text)
     if match is None:
-        raise InvalidExpression("rate", f"{quoted(text)} is not a rate; {_HOW}", position=0)
+        raise InvalidExpression("rate", f"{quoted(text)} is not a rate; {_HOW}")
     seconds = int(match.group(1)) * _UNITS[match.group(2).lower()]
     if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
         raise InvalidExpression(
-            "rate",
-            f"{quoted(text)} is out of range; write {LEAST_SECONDS} seconds to {MOST_SECONDS // 86_400} days",
-            position=match.start(1),
+            "rate", f"{quoted(text)} is out of range; write {LEAST_SECONDS} seconds to {MOST_SECONDS // 86_400} days"
         )
     return seconds
 

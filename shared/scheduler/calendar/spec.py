@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from scheduler.calendar.fields import quoted
 from scheduler.calendar.grammar import parse_cron
 from scheduler.calendar.offsets import Gap, Overlap
 from scheduler.calendar.rates import format_rate, parse_rate
+from scheduler.calendar.text import quoted
 from scheduler.calendar.zones import validate
 from scheduler.errors import InvalidExpression
 
@@ -89,13 +89,13 @@ def epoch_seconds(instant: datetime) -> int:
 
 def _parse_wall(text: str) -> datetime:
     if not _WALL.match(text):
-        raise InvalidExpression("at", f"{quoted(text)} is not a wall time; {_how_to_write(text)}", position=0)
+        raise InvalidExpression("at", f"{quoted(text)} is not a wall time; {_how_to_write(text)}")
     try:
         wall = datetime.fromisoformat(text)
     except ValueError as error:
-        raise InvalidExpression("at", f"{quoted(text)} is no date and time: {error}", position=0) from None
+        raise InvalidExpression("at", f"{quoted(text)} is no date and time: {error}") from None
     if not _FIRST_YEAR <= wall.year <= _LAST_YEAR:
-        raise InvalidExpression("at", f"the year is out of range; write {_FIRST_YEAR} to {_LAST_YEAR}", position=0)
+        raise InvalidExpression("at", f"the year is out of range; write {_FIRST_YEAR} to {_LAST_YEAR}")
     return wall
 
 

@@ -1,10 +1,10 @@
 """Day terms whose days depend on the month: `L`, `L-n`, `nW`, `LW` and, by weekday, `nL` and `n#k`."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from scheduler.calendar.text import decimal
 from scheduler.errors import InvalidExpression
 
 SUNDAY = 0
@@ -102,14 +102,14 @@ class NthOfWeek:
 
 type Special = FromEnd | NearestWeekday | LastWeekday | LastOfWeek | NthOfWeek
 
-_DIGITS = re.compile(r"[0-9]{1,8}\Z", re.ASCII)
-
 
 def special_term(field: str, term: str, position: int, value: ReadValue) -> Special | None:
     """The special that a term of day-of-month or day-of-week is, or None for a plain one.
 
     InvalidExpression for a term with a special's letter that is not one of the forms.
     """
+    if not term.isascii():
+        return None
     letters = term.upper()
     if field == "day-of-month":
         return _of_month(field, letters, position, value)
@@ -123,7 +123,7 @@ def _of_month(field: str, letters: str, position: int, value: ReadValue) -> Spec
         return LastWeekday()
     if letters.startswith("L-"):
         return FromEnd(back=_bounded(field, letters[2:], position + 2, (0, 30)))
-    if letters.endswith("W") and _DIGITS.match(letters[:-1]):
+    if letters.endswith("W") and decimal(letters[:-1]) is not None:
         return NearestWeekday(to=value(letters[:-1], 0))
     if letters.startswith(("L", "W")) or letters.endswith("W"):
         raise InvalidExpression(
@@ -145,9 +145,10 @@ def _of_week(field: str, letters: str, position: int, value: ReadValue) -> Speci
 
 def _bounded(field: str, text: str, position: int, bounds: tuple[int, int]) -> int:
     low, high = bounds
-    if not _DIGITS.match(text) or not low <= int(text) <= high:
+    number = decimal(text)
+    if number is None or not low <= number <= high:
         raise InvalidExpression(field, f"write a number from {low} to {high} here", position=position)
-    return int(text)
+    return number
 
 
 def _nearest_weekday(month: MonthShape, day: int) -> int:
