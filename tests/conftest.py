@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,11 @@ from local import postgres
 from scheduler.store.connection import Database, Login
 from scheduler.store.migrations import upgrade
 
+from tests.world import World
+
 _TEMPLATE = "carillon_template"
+# The days that tests live in.
+FIRST_DAY, LAST_DAY = date(2026, 11, 28), date(2026, 12, 4)
 _count = itertools.count()
 
 
@@ -38,10 +43,18 @@ def server() -> Iterator[postgres.Server]:
     try:
         running.create_database(_TEMPLATE)
         upgrade(login_to(running, _TEMPLATE))
+        _make_partitions(login_to(running, _TEMPLATE))
         yield running
     finally:
         running.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make_partitions(login: Login) -> None:
+    database = Database(lambda: login)
+    with database.transaction() as transaction:
+        transaction.run("maintenance.make_partitions", first_day=FIRST_DAY, last_day=LAST_DAY)
+    database.close()
 
 
 @pytest.fixture
@@ -70,3 +83,9 @@ def connect(login: Login) -> Iterator[Callable[[], Database]]:
 def database(connect: Callable[[], Database]) -> Database:
     """The first connection to the test's database."""
     return connect()
+
+
+@pytest.fixture
+def world(login: Login, database: Database) -> World:
+    """Use cases over the test's database."""
+    return World(login=login, database=database)

@@ -66,7 +66,7 @@ class Transaction:
             raise StatementRefused(error) from error
         except (InterfaceError, OSError) as error:
             self.in_step = False
-            raise DatabaseUnavailable(f"the connection broke: {type(error).__name__}") from error
+            raise DatabaseUnavailable(f"the connection broke: {error!r}") from error
         except BaseException:
             self.in_step = False
             raise
@@ -122,7 +122,7 @@ class Database:
             fresh.run("begin")
         except (DatabaseError, InterfaceError, OSError) as error:
             self.close()
-            raise DatabaseUnavailable(f"a new connection broke: {type(error).__name__}") from error
+            raise DatabaseUnavailable(f"a new connection broke: {error!r}") from error
         return fresh
 
     def _connect(self) -> pg8000.native.Connection:

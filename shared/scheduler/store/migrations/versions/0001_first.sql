@@ -65,10 +65,11 @@ create table schedule (
     version integer not null,
     -- The version that holds the payload in force.
     payload_version integer not null,
+    -- When it fires, as the tenant wrote it; the calendar is its canonical form.
+    timing jsonb not null,
     calendar_id bigint not null references calendar,
     -- The half-open window of its occurrences: active_from <= occurrence < end_at.
     active_from instant not null,
-    start_at instant,
     end_at instant,
     misfire text not null constraint schedule_misfire check (misfire in ('all', 'latest', 'skip')),
     misfire_grace_seconds integer not null constraint schedule_misfire_grace check (misfire_grace_seconds between 0 and 86400),
@@ -76,8 +77,7 @@ create table schedule (
     url text not null,
     headers jsonb not null,
     created_at instant not null,
-    updated_at instant not null,
-    constraint schedule_window check (start_at < end_at)
+    updated_at instant not null
 );
 create unique index schedule_name_once on schedule (tenant_id, name) where status <> 'deleted';
 create index schedule_on_calendar on schedule (calendar_id) where status = 'active';
@@ -92,6 +92,7 @@ create table schedule_version (
     changed_at instant not null,
     changed_by text not null,
     status text not null,
+    timing jsonb not null,
     calendar_id bigint not null references calendar,
     active_from instant not null,
     end_at instant,

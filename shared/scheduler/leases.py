@@ -1,0 +1,183 @@
+"""Leases on runs: the claim that takes them, the record that ends them, and the ways back to planned."""
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from uuid import UUID
+
+from scheduler.runs import Reason, State, scheduled_for_of
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database, Row
+from scheduler.webhook.attempt_log import storable, storable_headers
+from scheduler.webhook.outcome import Answer, Failure, stage_of
+
+# Claims in a row without a recorded outcome after which Postgres alone calls a run poisoned.
+POISONED_AFTER = 5
+
+
+class Verdict(StrEnum):
+    """What the claim found for one run id; the SQL of the claim explains each."""
+
+    CLAIMED = "claimed"
+    PARKED = "parked"
+    EARLY = "early"
+    SUSPECT = "suspect"
+    POISONED = "poisoned"
+    CANCELLED = "cancelled"
+    HELD = "held"
+    SETTLED = "settled"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lease:
+    """One claimed run with all that its attempt needs. `attempt` is X-Attempt and the fencing token."""
+
+    run_id: UUID
+    tenant_id: UUID
+    schedule_id: UUID
+    scheduled_for: datetime
+    attempt: int
+    failures: int
+    due_at: datetime
+    next_attempt_at: datetime
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes | None
+    # Encrypted signing secrets, newest first.
+    secrets: tuple[bytes, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """The verdicts on all ids asked for, the leases on those claimed, and when the early ones are due, at the time `now`."""
+
+    now: datetime
+    verdicts: dict[UUID, Verdict]
+    leases: tuple[Lease, ...]
+    early: dict[UUID, datetime]
+
+
+class Logged(StrEnum):
+    """What an attempt's log and event say of it."""
+
+    SUCCEEDED = "succeeded"
+    RETRYING = "retrying"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settlement:
+    """What becomes of a leased run: its next state, and the attempt to log, or none where nothing was tried."""
+
+    lease: Lease
+    state: State
+    reason: Reason | None = None
+    next_attempt_at: datetime
+    started_at: datetime
+    logged: Logged | None
+    result: Answer | Failure | None
+
+
+def claim(database: Database, clock: Clock, run_ids: Sequence[UUID], *, lease: timedelta, alone: bool) -> Claim:
+    """Takes a lease on each run that may be delivered now. `alone` also on one whose last claim left no outcome."""
+    known = {run_id: at for run_id in run_ids if (at := scheduled_for_of(run_id)) is not None}
+    with database.transaction() as transaction:
+        now = clock(transaction)
+        rows = transaction.run(
+            "delivery.claim",
+            ids=list(known),
+            scheduled_for=list(known.values()),
+            now=now,
+            lease_until=now + lease,
+            alone=alone,
+            poisoned_after=POISONED_AFTER,
+        )
+    verdicts = dict.fromkeys(run_ids, Verdict.SETTLED) | {row["id"]: Verdict(row["verdict"]) for row in rows}
+    return Claim(
+        now=now,
+        verdicts=verdicts,
+        leases=tuple(_lease(row) for row in rows if row["verdict"] == Verdict.CLAIMED),
+        early={row["id"]: row["next_attempt_at"] for row in rows if row["verdict"] == Verdict.EARLY},
+    )
+
+
+def record(database: Database, clock: Clock, settlements: Sequence[Settlement]) -> set[UUID]:
+    """Stores outcomes, in one statement, and returns the runs that it changed: not those claimed by another since."""
+    columns = [_columns(settlement) for settlement in settlements]
+    arrays = {name: [row[name] for row in columns] for name in columns[0]}
+    with database.transaction() as transaction:
+        rows = transaction.run("delivery.record", now=clock(transaction), **arrays)
+    return {row["id"] for row in rows}
+
+
+def park(database: Database, clock: Clock, run_ids: Sequence[UUID]) -> None:
+    """Puts runs that are due later back to planned, for the planner to send when their time comes."""
+    _by_id(database, clock, "delivery.park", run_ids)
+
+
+def put_back(database: Database, clock: Clock, run_ids: Sequence[UUID]) -> set[UUID]:
+    """Puts unfinished runs that nobody holds back to planned, and returns them."""
+    return {row["id"] for row in _by_id(database, clock, "delivery.put_back", run_ids)}
+
+
+def _by_id(database: Database, clock: Clock, block: str, run_ids: Sequence[UUID]) -> list[Row]:
+    known = {run_id: at for run_id in run_ids if (at := scheduled_for_of(run_id)) is not None}
+    with database.transaction() as transaction:
+        now = clock(transaction)
+        return transaction.run(block, ids=list(known), scheduled_for=list(known.values()), now=now)
+
+
+def _lease(row: Row) -> Lease:
+    return Lease(
+        run_id=row["id"],
+        tenant_id=row["tenant_id"],
+        schedule_id=row["schedule_id"],
+        scheduled_for=row["scheduled_for"],
+        attempt=row["attempt"],
+        failures=row["failures"],
+        due_at=row["due_at"],
+        next_attempt_at=row["next_attempt_at"],
+        url=row["url"],
+        headers=tuple(row["headers"].items()),
+        body=row["payload"],
+        secrets=tuple(base64.b64decode(secret) for secret in row["secrets"]),
+    )
+
+
+def _columns(settlement: Settlement) -> dict[str, object]:
+    lease, result = settlement.lease, settlement.result
+    answer = result if isinstance(result, Answer) else None
+    timings = result.timings if result else None
+    stage = stage_of(result) if result else None
+    return {
+        "ids": lease.run_id,
+        "scheduled_for": lease.scheduled_for,
+        "attempts": lease.attempt,
+        "states": settlement.state.value,
+        "reasons": settlement.reason and settlement.reason.value,
+        "failed": int(settlement.logged in (Logged.RETRYING, Logged.FAILED)),
+        "next_attempt_ats": settlement.next_attempt_at,
+        "outcomes": settlement.logged and settlement.logged.value,
+        "started_ats": settlement.started_at,
+        "lateness_ms": _lateness_ms(settlement),
+        "stages": stage and stage.value,
+        "statuses": answer and answer.status,
+        "details": storable(result.detail.encode("utf-8", "replace")) if isinstance(result, Failure) else None,
+        "response_headers": json.dumps(storable_headers(answer.headers) if answer else ()),
+        "response_bodies": storable(answer.body_excerpt if answer else b""),
+        "dns_ms": timings and timings.dns,
+        "connect_ms": timings and timings.connect,
+        "tls_ms": timings and timings.tls,
+        "first_byte_ms": timings and timings.first_byte,
+        "total_ms": timings.total if timings else 0,
+    }
+
+
+def _lateness_ms(settlement: Settlement) -> int:
+    # A retry is late against the time it was put off to, the others against the time the run was due.
+    lease = settlement.lease
+    expected = lease.next_attempt_at if lease.failures else lease.due_at
+    return round((settlement.started_at - expected) / timedelta(milliseconds=1))

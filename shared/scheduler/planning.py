@@ -1,0 +1,189 @@
+"""Planning: due calendars become runs, each occurrence exactly once, and their cursors move."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from scheduler.calendar.occurrences import next_occurrence, occurrences
+from scheduler.calendar.spec import CalendarSpec, Gap, Kind, Overlap
+from scheduler.calendar.zones import tzdata_version
+from scheduler.runs import id_prefix
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database, Row, StatementRefused, Transaction
+
+# A timer interval, its precision on AWS and a tick's own time: what is due before the next tick has run is planned now.
+LOOK_AHEAD = timedelta(seconds=120)
+
+# What one transaction takes on: calendars claimed, and occurrences after which it commits what it has.
+_CALENDARS = 250
+_OCCURRENCES = 20_000
+
+_LOCK_NOT_AVAILABLE = "55P03"
+
+
+@dataclass(kw_only=True, slots=True)
+class Plan:
+    """What one tick did. The calendars `set_aside` and `refused` need a person; the `busy` ones were locked throughout."""
+
+    calendars: int = 0
+    runs: int = 0
+    skipped_ranges: int = 0
+    busy: int = 0
+    # Calendar id -> why it could not be computed (set aside for good) or not be stored (left alone in this tick).
+    set_aside: dict[int, str] = field(default_factory=dict)
+    refused: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Span:
+    """One calendar's occurrences in a stretch of time, and the first one after it."""
+
+    calendar_id: int
+    instants: tuple[datetime, ...]
+    next_fire_at: datetime | None
+
+
+def plan(database: Database, clock: Clock, *, retention: timedelta, more_time: Callable[[], bool]) -> Plan:
+    """Materialises all that is due up to the look-ahead, in transactions of bounded size, while `more_time()`.
+
+    Any number of planners may run at once, with clocks that differ: UNIQUE (schedule_id, scheduled_for) and the cursors,
+    which only move forward, decide. A kill between two transactions loses nothing: the next tick goes on from there.
+    """
+    tick = _Tick(database, clock, retention)
+    # Calendars held by a change of the API are passed over twice, then waited for: else a busy one would starve.
+    for claim in ("planning.claim_calendars", "planning.claim_calendars", "planning.wait_for_calendars"):
+        while more_time() and tick.step(claim):
+            pass
+        if not tick.count_busy():
+            break
+    return tick.plan
+
+
+def span(calendar: CalendarSpec, calendar_id: int, after: datetime, until: datetime) -> Span:
+    """The occurrences of `calendar` in (after, until]."""
+    return Span(
+        calendar_id=calendar_id,
+        instants=tuple(occurrences(calendar, after, until)),
+        next_fire_at=next_occurrence(calendar, max(after, until)),
+    )
+
+
+def materialise(
+    transaction: Transaction, spans: list[Span], *, now: datetime, retention: timedelta, schedule_id: UUID | None = None
+) -> Row:
+    """Makes the runs of `spans`, for all active schedules of their calendars or for one.
+
+    Returns the counts `runs` and `skipped_ranges`.
+    """
+    pairs = [(one.calendar_id, instant) for one in spans for instant in one.instants]
+    if not pairs:
+        return {"runs": 0, "skipped_ranges": 0}
+    return transaction.run(
+        "planning.materialise",
+        calendar_ids=[calendar_id for calendar_id, _ in pairs],
+        instants=[instant for _, instant in pairs],
+        id_prefixes=[id_prefix(instant) for _, instant in pairs],
+        schedule_id=schedule_id,
+        now=now,
+        oldest=now - retention,
+        tzdata_version=tzdata_version(),
+    )[0]
+
+
+def calendar_spec(row: Row) -> CalendarSpec:
+    """The calendar that a row of the table describes."""
+    return CalendarSpec(
+        kind=Kind(row["kind"]),
+        expression=row["expression"],
+        timezone=row["timezone"],
+        gap=Gap(row["gap"]),
+        overlap=Overlap(row["overlap"]),
+        anchor=row["anchor"],
+    )
+
+
+class _Tick:
+    """One tick under way: its transactions share a plan and the calendars to leave alone."""
+
+    def __init__(self, database: Database, clock: Clock, retention: timedelta) -> None:
+        self.plan = Plan()
+        self._database = database
+        self._clock = clock
+        self._retention = retention
+        self._most = _CALENDARS
+        self._at_hand: list[int] = []
+
+    def step(self, claim: str) -> bool:
+        """One transaction: claims, computes, stores, moves the cursors. False when there was nothing to claim.
+
+        Where the database refuses a batch, its calendars are taken one by one from then on, so that the one at fault
+        stops no other.
+        """
+        try:
+            with self._database.transaction() as transaction:
+                return self._step(transaction, claim)
+        except StatementRefused as error:
+            if error.code == _LOCK_NOT_AVAILABLE:
+                return False
+            if self._most == 1 or len(self._at_hand) == 1:
+                self.plan.refused |= dict.fromkeys(self._at_hand, str(error))
+            self._most = 1
+            return bool(self._at_hand)
+
+    def count_busy(self) -> int:
+        """How many calendars are due and not yet planned."""
+        with self._database.transaction() as transaction:
+            horizon = self._clock(transaction) + LOOK_AHEAD
+            self.plan.busy = transaction.run("planning.count_due", **self._due(horizon))[0]["due"]
+        return self.plan.busy
+
+    def _step(self, transaction: Transaction, claim: str) -> bool:
+        self._at_hand = []
+        now = self._clock(transaction)
+        horizon = now + LOOK_AHEAD
+        if claim == "planning.wait_for_calendars":
+            transaction.run("planning.bound_wait")
+        rows = transaction.run(claim, most=self._most, **self._due(horizon))
+        self._at_hand = [row["id"] for row in rows]
+        faults: dict[int, str] = {}
+        spans = list(_bounded(self._spans(rows, horizon, faults)))
+        made = materialise(transaction, spans, now=now, retention=self._retention)
+        if spans:
+            transaction.run(
+                "planning.advance",
+                ids=[one.calendar_id for one in spans],
+                next_fire_ats=[one.next_fire_at for one in spans],
+                horizon=horizon,
+                tzdata_version=tzdata_version(),
+            )
+        if faults:
+            transaction.run("planning.set_aside", ids=list(faults), reasons=list(faults.values()), now=now)
+        self._count(spans, made, faults)
+        return bool(rows)
+
+    def _due(self, horizon: datetime) -> dict[str, object]:
+        return {"horizon": horizon, "tzdata_version": tzdata_version(), "left_alone": list(self.plan.refused)}
+
+    def _spans(self, rows: list[Row], horizon: datetime, faults: dict[int, str]) -> Iterator[Span]:
+        for row in rows:
+            try:
+                yield span(calendar_spec(row), row["id"], row["planned_through"], horizon)
+            except Exception as error:
+                faults[row["id"]] = f"{type(error).__name__}: {error}"
+
+    def _count(self, spans: list[Span], made: Row, faults: dict[int, str]) -> None:
+        self.plan.calendars += len(spans)
+        self.plan.runs += made["runs"]
+        self.plan.skipped_ranges += made["skipped_ranges"]
+        self.plan.set_aside |= faults
+
+
+def _bounded(spans: Iterator[Span]) -> Iterator[Span]:
+    """The first spans, up to the one that reaches the bound; the calendars behind it wait for the next transaction."""
+    total = 0
+    for one in spans:
+        yield one
+        total += len(one.instants)
+        if total >= _OCCURRENCES:
+            return

@@ -1,0 +1,83 @@
+-- name: find_planned
+-- Planned runs that are due by :horizon, oldest first, after the keyset (:after_at, :after_id). Those that a pause, a disabled
+-- schedule or a suspended tenant holds are passed over; of a deleted schedule they go on, for the claim to cancel them.
+-- A run is never due before it is scheduled: that bound keeps the query out of the partitions ahead.
+select r.id, r.tenant_id, r.scheduled_for, r.next_attempt_at, r.attempt, r.sends
+from job_run as r
+inner join schedule as s on r.schedule_id = s.id
+inner join tenant as t on r.tenant_id = t.id
+where r.state = 'planned'
+    and r.scheduled_for <= :horizon
+    and r.next_attempt_at <= :horizon
+    and (r.next_attempt_at, r.id) > (:after_at, cast(:after_id as uuid))
+    and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
+    and t.status <> 'suspended'
+    and (s.status in ('active', 'deleted') or r.trigger <> 'schedule')
+order by r.next_attempt_at, r.id
+limit :most
+
+-- name: find_lost
+-- What should have happened and did not: a lease that ran out, a message that nobody received. A backlog is not a loss, so
+-- each message sent doubles the wait for the next.
+select r.id, r.tenant_id, r.scheduled_for, r.attempt, r.sends, cast(:now as timestamptz) as next_attempt_at
+from job_run as r
+where r.scheduled_for <= :now
+    and (
+        (r.state = 'delivering' and r.lease_until <= :now)
+        or (
+            r.state = 'queued'
+            and r.next_attempt_at <= cast(:now as timestamptz) - interval '5 minutes' * power(2, least(greatest(r.sends - 1, 0), 10))
+        )
+    )
+order by r.id
+limit :most
+
+-- name: mark_queued
+-- Guarded by all that was seen, since a message can overtake its mark: a run that was claimed, or claimed and parked again, is
+-- no longer the one that was sent. A locked row is being claimed.
+with seen as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    inner join
+        unnest(
+            cast(:ids as uuid []),
+            cast(:scheduled_for as timestamptz []),
+            cast(:attempts as integer []),
+            cast(:sends as integer [])
+        ) as m (id, scheduled_for, attempt, sends)
+        on r.id = m.id and r.scheduled_for = m.scheduled_for and r.attempt = m.attempt and r.sends = m.sends
+    where r.state = 'planned'
+    order by r.id
+    for no key update of r skip locked
+)
+
+update job_run as r
+set state = 'queued', sends = r.sends + 1
+from seen
+where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+returning r.id
+
+-- name: mark_sent_again
+-- A swept run is queued anew, its overdue time counted from now. Its lease is over, but the attempt that held it may still
+-- record its outcome: the fencing token moves at the next claim, not here.
+with seen as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    inner join
+        unnest(
+            cast(:ids as uuid []),
+            cast(:scheduled_for as timestamptz []),
+            cast(:attempts as integer []),
+            cast(:sends as integer [])
+        ) as m (id, scheduled_for, attempt, sends)
+        on r.id = m.id and r.scheduled_for = m.scheduled_for and r.attempt = m.attempt and r.sends = m.sends
+    where r.state = 'queued' or (r.state = 'delivering' and r.lease_until <= :now)
+    order by r.id
+    for no key update of r skip locked
+)
+
+update job_run as r
+set state = 'queued', sends = r.sends + 1, lease_until = null, next_attempt_at = :now
+from seen
+where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+returning r.id

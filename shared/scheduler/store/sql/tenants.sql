@@ -1,0 +1,20 @@
+-- name: insert
+insert into tenant (id, name, status, created_at)
+values (:id, :name, 'active', :now)
+
+-- name: insert_key
+insert into api_key (id, tenant_id, prefix, hash, scopes, created_at)
+values (:id, :tenant_id, :prefix, :hash, :scopes, :now)
+
+-- name: insert_secret
+insert into signing_secret (id, tenant_id, ciphertext, created_at)
+values (:id, :tenant_id, :ciphertext, :now)
+
+-- name: find_key
+select k.id, k.tenant_id, k.scopes
+from api_key as k
+inner join tenant as t on k.tenant_id = t.id
+where k.hash = :hash
+    and k.revoked_at is null
+    and (k.expires_at is null or k.expires_at > :now)
+    and t.status = 'active'

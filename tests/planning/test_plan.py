@@ -1,0 +1,181 @@
+"""Planning: each occurrence of each active schedule becomes one run, and cursors only move forward."""
+
+from datetime import timedelta
+
+import pytest
+from scheduler.runs import scheduled_for_of
+from scheduler.timing import Timing
+
+from tests.world import T0, World, utc
+
+
+def test_a_new_schedule_is_planned_at_once_up_to_the_look_ahead(world: World) -> None:
+    schedule = world.create(cron="* * * * *")
+    assert world.planned(schedule) == ["09:01:00", "09:02:00"]
+
+
+def test_a_tick_plans_what_comes_due_and_a_second_one_adds_nothing(world: World) -> None:
+    schedule = world.create(cron="* * * * *")
+    world.clock.move(minutes=2)
+    assert world.tick().runs == 2
+    assert world.tick().runs == 0
+    assert world.planned(schedule) == ["09:01:00", "09:02:00", "09:03:00", "09:04:00"]
+
+
+def test_schedules_with_one_calendar_share_its_row_whatever_the_spelling(world: World) -> None:
+    world.create(cron="0 9 * * *")
+    world.create(cron=" 00  09 * * * ")
+    world.create(rate="10 minutes", start_at=utc("10:00:00"))
+    world.create(rate="600 seconds", start_at=utc("10:10:00"))
+    assert world.sql("select count(*) from calendar") == [[2]]
+
+
+def test_a_schedule_that_joins_a_calendar_whose_cursor_is_ahead_misses_nothing(world: World) -> None:
+    world.create(cron="* * * * *")
+    world.clock.move(hours=1)
+    world.tick()
+    world.clock.move(hours=-1)
+    late = world.create(cron="* * * * *")
+    assert len(world.planned(late)) == 62
+    assert world.planned(late)[0] == "09:01:00"
+
+
+def test_a_run_id_alone_tells_when_the_run_is_scheduled_for(world: World) -> None:
+    world.create(cron="* * * * *")
+    for run_id, scheduled_for in world.sql("select id, scheduled_for from job_run"):
+        assert scheduled_for_of(run_id) == scheduled_for
+
+
+def test_a_rate_first_fires_at_its_start_or_else_one_period_after_its_creation(world: World) -> None:
+    unanchored = world.create(rate="30 seconds")
+    anchored = world.create(rate="30 seconds", start_at=utc("09:01:07"))
+    assert world.planned(unanchored)[:2] == ["09:00:30", "09:01:00"]
+    assert world.planned(anchored)[:2] == ["09:01:07", "09:01:37"]
+
+
+def test_a_one_off_in_the_future_is_one_run(world: World) -> None:
+    schedule = world.create(at="2026-12-01T10:30:00", timezone="Europe/Berlin")
+    world.clock.set("09:29:00")
+    world.tick()
+    world.clock.set("11:00:00")
+    world.tick()
+    assert world.planned(schedule) == ["09:30:00"]
+
+
+def test_a_one_off_that_is_past_by_less_than_the_grace_runs_now(world: World) -> None:
+    assert world.planned(world.create(at="2026-12-01T08:59:30")) == ["08:59:30"]
+
+
+def test_the_window_is_half_open(world: World) -> None:
+    schedule = world.create(cron="* * * * *", start_at=utc("09:02:00"), end_at=utc("09:04:00"))
+    world.clock.move(minutes=10)
+    world.tick()
+    assert world.planned(schedule) == ["09:02:00", "09:03:00"]
+
+
+def test_a_clock_that_goes_back_an_hour_and_forward_an_hour_makes_no_second_run(world: World) -> None:
+    schedule = world.create(cron="*/10 * * * *")
+    for minutes in (10, -60, 60, 60, -120, 130, 10):
+        world.clock.move(minutes=minutes)
+        world.tick()
+    planned = world.planned(schedule)
+    assert planned == sorted(set(planned))
+    assert planned[0] == "09:10:00"
+    assert len(planned) == (utc(planned[-1]) - utc("09:10:00")) // timedelta(minutes=10) + 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "runs", "skipped"),
+    [
+        ("all", ["09:01:00", "09:02:00", "09:03:00", "09:04:00"], []),
+        ("latest", ["09:03:00", "09:04:00"], [["missed", 2]]),
+        ("skip", ["09:04:00"], [["missed", 3]]),
+    ],
+)
+def test_late_occurrences_follow_the_misfire_policy_and_the_others_are_accounted_for(
+    world: World, policy: str, runs: list[str], skipped: list[list[object]]
+) -> None:
+    schedule = world.create(cron="* * * * *", start_at=utc("09:01:00"), end_at=utc("09:05:00"))
+    world.sql("delete from job_run")
+    world.sql("update schedule set misfire = :policy", policy=policy)
+    world.sql(
+        "update calendar set planned_through = :cursor, next_fire_at = :next", cursor=T0, next=utc("09:01:00")
+    )
+    world.clock.set("09:04:59")
+    world.tick()
+    assert world.planned(schedule) == runs
+    assert world.sql("select reason, occurrences from skipped_range") == skipped
+
+
+def test_catch_up_is_capped_to_the_newest_and_the_rest_is_one_skipped_range(world: World) -> None:
+    schedule = world.create(cron="* * * * *")
+    world.clock.move(hours=10)
+    world.tick()
+    planned = world.planned(schedule)
+    # The two planned at creation, the newest hundred of those too late, and five on time or ahead.
+    late = [time for time in planned if "09:02:00" < time <= "18:59:00"]
+    assert late == sorted(late)
+    assert len(late) == 100
+    assert late[-1] == "18:59:00"
+    [[first, last, count]] = world.sql(
+        "select first_scheduled_for, last_scheduled_for, occurrences from skipped_range"
+    )
+    assert (first, last) == (utc("09:03:00"), utc("17:19:00"))
+    assert count == (last - first) // timedelta(minutes=1) + 1
+
+
+def test_nothing_older_than_the_retention_is_planned_and_the_gap_is_recorded(world: World) -> None:
+    schedule = world.create(cron="0 * * * *")
+    world.clock.move(hours=48)
+    world.tick(retention=timedelta(hours=24))
+    rows = world.sql("select min(scheduled_for) from job_run where schedule_id = :id", id=schedule.id)
+    assert rows == [[utc("2026-12-02T10:00:00+00:00")]]
+    assert world.sql("select sum(occurrences) from skipped_range") == [[24]]
+
+
+def test_a_calendar_that_raises_is_set_aside_and_stops_no_other(world: World) -> None:
+    bad, good = world.create(cron="*/2 * * * *"), world.create(cron="* * * * *")
+    world.sql("update calendar set expression = 'nonsense' where id = :id", id=bad.calendar_id)
+    world.clock.move(minutes=5)
+    plan = world.tick()
+    assert list(plan.set_aside) == [bad.calendar_id]
+    assert "09:06:00" in world.planned(good)
+    assert world.tick().set_aside == {}
+
+
+def test_a_calendar_that_the_database_refuses_is_left_alone_and_stops_no_other(world: World) -> None:
+    good = world.create(cron="* * * * *")
+    far = world.create(cron="0 0 25 12 *")
+    # The planner's horizon reaches a day without partitions for one calendar alone.
+    world.sql(
+        "update calendar set planned_through = :before, next_fire_at = :at where id = :id",
+        before=utc("2026-11-01T00:00:00+00:00"),
+        at=utc("2026-11-02T00:00:00+00:00"),
+        id=far.calendar_id,
+    )
+    world.sql("update calendar set expression = '0 0 * * *' where id = :id", id=far.calendar_id)
+    world.sql("update schedule set active_from = :at where id = :id", at=utc("2026-11-01T00:00:00+00:00"), id=far.id)
+    world.clock.move(minutes=5)
+    plan = world.tick()
+    assert list(plan.refused) == [far.calendar_id]
+    assert "09:06:00" in world.planned(good)
+
+
+def test_a_planner_with_older_time_zone_data_leaves_a_calendar_alone(world: World) -> None:
+    schedule = world.create(cron="* * * * *")
+    world.sql("update calendar set tzdata_version = '9999a'")
+    world.clock.move(minutes=5)
+    assert world.tick().runs == 0
+    assert world.planned(schedule) == ["09:01:00", "09:02:00"]
+
+
+def test_no_infinity_and_no_year_10000_can_be_stored(world: World) -> None:
+    schedule = world.create(cron="* * * * *")
+    for value in ("infinity", "-infinity", "10000-01-01", "0044-03-15 BC"):
+        with pytest.raises(Exception, match="instant_is_bounded"):
+            world.sql("update schedule set end_at = cast(:value as timestamptz) where id = :id", value=value, id=schedule.id)
+
+
+def test_a_timing_needs_exactly_one_expression() -> None:
+    with pytest.raises(Exception, match="exactly one"):
+        Timing(cron="* * * * *", rate="1 hour")
