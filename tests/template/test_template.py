@@ -1,0 +1,170 @@
+"""What template.yaml and samconfig.toml promise that neither cfn-lint nor SAM checks."""
+
+import dataclasses
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from scheduler.settings import Settings
+
+_PROJECT = Path(__file__).parents[2]
+_FUNCTIONS = ("admin", "api", "authorizer", "dead_letter", "delivery", "maintenance", "migrate", "planner")
+# What the template sets besides what Settings reads, and who reads it.
+_NOT_SETTINGS = {"PYTHONTZPATH": "zoneinfo", "POWERTOOLS_SERVICE_NAME": "powertools"}
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with CloudFormation's short intrinsic functions: `!Ref X` becomes {"Ref": "X"}."""
+
+
+def _intrinsic(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    if isinstance(node, yaml.ScalarNode):
+        return {suffix: loader.construct_scalar(node)}
+    if isinstance(node, yaml.SequenceNode):
+        return {suffix: loader.construct_sequence(node, deep=True)}
+    return {suffix: loader.construct_mapping(node, deep=True)}
+
+
+_Loader.add_multi_constructor("!", _intrinsic)
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    return yaml.load((_PROJECT / "template.yaml").read_text(), _Loader)  # noqa: S506 - a SafeLoader
+
+
+@pytest.fixture(scope="module")
+def functions(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    resources = template["Resources"].values()
+    found = [each for each in resources if each["Type"] == "AWS::Serverless::Function"]
+    return {Path(each["Properties"]["CodeUri"]).name: each for each in found}
+
+
+def _default(template: dict[str, Any], name: str) -> Any:
+    return template["Parameters"][name]["Default"]
+
+
+def test_every_function_of_the_design_is_there_with_its_code_and_its_event(functions: dict[str, Any]) -> None:
+    assert sorted(functions) == list(_FUNCTIONS)
+    for name in _FUNCTIONS:
+        assert (_PROJECT / "functions" / name / "app.py").exists()
+        assert json.loads((_PROJECT / "events" / f"{name}.json").read_text())
+
+
+def test_functions_set_every_variable_that_settings_reads_and_no_other(template: dict[str, Any]) -> None:
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    read = {field.name.upper() for field in dataclasses.fields(Settings)}
+    assert set(variables) == read | set(_NOT_SETTINGS)
+
+
+def test_no_time_zone_file_of_the_image_is_read(template: dict[str, Any]) -> None:
+    assert template["Globals"]["Function"]["Environment"]["Variables"]["PYTHONTZPATH"] == ""
+
+
+def test_the_lease_outlives_the_function_and_the_function_outlives_its_posts(template: dict[str, Any]) -> None:
+    lease, timeout, deadline = (
+        _default(template, name) for name in ("LeaseSeconds", "DeliveryTimeoutSeconds", "HttpDeadlineSeconds")
+    )
+    assert lease > timeout >= deadline + 10
+
+
+def test_the_lease_timeout_and_deadline_are_those_parameters(
+    template: dict[str, Any], functions: dict[str, Any]
+) -> None:
+    assert template["Resources"]["RunQueue"]["Properties"]["VisibilityTimeout"] == {"Ref": "LeaseSeconds"}
+    assert functions["delivery"]["Properties"]["Timeout"] == {"Ref": "DeliveryTimeoutSeconds"}
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert variables["HTTP_DEADLINE_SECONDS"] == {"Ref": "HttpDeadlineSeconds"}
+
+
+def test_delivery_reports_the_items_that_failed_and_is_bounded_by_its_mapping(functions: dict[str, Any]) -> None:
+    mapping = functions["delivery"]["Properties"]["Events"]["Runs"]["Properties"]
+    assert mapping["Queue"] == {"GetAtt": "RunQueue.Arn"}
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["BatchSize"] == 10
+    assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+
+
+def test_what_five_receives_do_not_settle_goes_to_a_queue_that_keeps_it_longer(template: dict[str, Any]) -> None:
+    queue = template["Resources"]["RunQueue"]["Properties"]
+    letters = template["Resources"]["DeadLetterQueue"]["Properties"]
+    assert queue["RedrivePolicy"] == {
+        "deadLetterTargetArn": {"GetAtt": "DeadLetterQueue.Arn"},
+        "maxReceiveCount": 5,
+    }
+    assert letters["MessageRetentionPeriod"] > queue["MessageRetentionPeriod"]
+
+
+def test_the_dead_letter_function_reads_that_queue(template: dict[str, Any], functions: dict[str, Any]) -> None:
+    mapping = functions["dead_letter"]["Properties"]["Events"]["Letters"]["Properties"]
+    assert mapping["Queue"] == {"GetAtt": "DeadLetterQueue.Arn"}
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert template["Resources"]["DeadLetterQueue"]["Properties"]["VisibilityTimeout"] > 30
+
+
+def test_the_planner_ticks_each_minute_and_a_lost_tick_is_not_repeated(functions: dict[str, Any]) -> None:
+    planner = functions["planner"]["Properties"]
+    tick = planner["Events"]["Tick"]["Properties"]
+    assert tick["ScheduleExpression"] == "rate(1 minute)"
+    assert tick["RetryPolicy"] == {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60}
+    assert planner["EventInvokeConfig"] == {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60}
+    assert planner["Timeout"] < 60
+
+
+def test_every_route_is_one_event_of_the_api_function(functions: dict[str, Any]) -> None:
+    events = functions["api"]["Properties"]["Events"].values()
+    assert {(event["Properties"]["Method"], event["Properties"]["Path"]) for event in events} == {
+        ("POST", "/v1/schedules"),
+        ("GET", "/v1/schedules"),
+        ("GET", "/v1/schedules/{schedule_id}"),
+        ("PATCH", "/v1/schedules/{schedule_id}"),
+        ("DELETE", "/v1/schedules/{schedule_id}"),
+        ("POST", "/v1/schedules/{schedule_id}/pause"),
+        ("POST", "/v1/schedules/{schedule_id}/resume"),
+        ("GET", "/v1/schedules/{schedule_id}/runs"),
+        ("GET", "/v1/runs/{run_id}"),
+    }
+
+
+def test_no_route_is_open(template: dict[str, Any], functions: dict[str, Any]) -> None:
+    auth = template["Resources"]["Api"]["Properties"]["Auth"]
+    assert auth["DefaultAuthorizer"] in auth["Authorizers"]
+    assert all("Auth" not in event["Properties"] for event in functions["api"]["Properties"]["Events"].values())
+
+
+def test_the_admin_function_has_no_event(functions: dict[str, Any]) -> None:
+    assert "Events" not in functions["admin"]["Properties"]
+
+
+@pytest.mark.parametrize("name", sorted(set(_FUNCTIONS) - {"migrate", "maintenance"}))
+def test_new_code_waits_for_its_schema(functions: dict[str, Any], name: str) -> None:
+    assert functions[name]["DependsOn"] == "Migrations"
+
+
+def test_nothing_is_relaxed_unless_a_deployment_asks_for_it(template: dict[str, Any]) -> None:
+    assert _default(template, "LocalTargets") == "off"
+    assert _default(template, "DatabaseTls") == "verify"
+
+
+def test_only_the_local_environment_asks_for_it() -> None:
+    settings = tomllib.loads((_PROJECT / "samconfig.toml").read_text())
+    settings.pop("version")
+    asked = {
+        environment: commands.get("deploy", {}).get("parameters", {}).get("parameter_overrides", [])
+        for environment, commands in settings.items()
+    }
+    assert asked.pop("local") == ["LocalTargets=on", "DatabaseTls=off"]
+    assert not re.search("LocalTargets|DatabaseTls", json.dumps(asked))
+
+
+def test_all_functions_run_on_the_python_that_the_tests_run_on(template: dict[str, Any]) -> None:
+    common = template["Globals"]["Function"]
+    assert common["Runtime"] == "python3.13"
+    assert common["Architectures"] == ["x86_64"]
+    layers = [each for each in template["Resources"].values() if each["Type"] == "AWS::Serverless::LayerVersion"]
+    assert common["Layers"] == [{"Ref": "DependenciesLayer"}, {"Ref": "SchedulerLayer"}]
+    assert all(layer["Metadata"]["BuildMethod"] == common["Runtime"] for layer in layers)
