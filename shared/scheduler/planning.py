@@ -28,7 +28,6 @@ class Plan:
 
     calendars: int = 0
     runs: int = 0
-    skipped_ranges: int = 0
     busy: int = 0
     # Calendar id -> why it could not be computed (set aside for good) or not be stored (left alone in this tick).
     set_aside: dict[int, str] = field(default_factory=dict)
@@ -71,15 +70,12 @@ def span(calendar: CalendarSpec, calendar_id: int, after: datetime, until: datet
 
 def materialise(
     transaction: Transaction, spans: list[Span], *, now: datetime, retention: timedelta, schedule_id: UUID | None = None
-) -> Row:
-    """Makes the runs of `spans`, for all active schedules of their calendars or for one.
-
-    Returns the counts `runs` and `skipped_ranges`.
-    """
+) -> int:
+    """Makes the runs of `spans`, for all active schedules of their calendars or for one; returns how many are new."""
     pairs = [(one.calendar_id, instant) for one in spans for instant in one.instants]
     if not pairs:
-        return {"runs": 0, "skipped_ranges": 0}
-    return transaction.run(
+        return 0
+    return transaction.change(
         "planning.materialise",
         calendar_ids=[calendar_id for calendar_id, _ in pairs],
         instants=[instant for _, instant in pairs],
@@ -87,8 +83,9 @@ def materialise(
         schedule_id=schedule_id,
         now=now,
         oldest=now - retention,
+        some_late=any(instant < now for _, instant in pairs),
         tzdata_version=tzdata_version(),
-    )[0]
+    )
 
 
 def calendar_spec(row: Row) -> CalendarSpec:
@@ -172,10 +169,9 @@ class _Tick:
             except Exception as error:
                 faults[row["id"]] = f"{type(error).__name__}: {error}"
 
-    def _count(self, spans: list[Span], made: Row, faults: dict[int, str]) -> None:
+    def _count(self, spans: list[Span], made: int, faults: dict[int, str]) -> None:
         self.plan.calendars += len(spans)
-        self.plan.runs += made["runs"]
-        self.plan.skipped_ranges += made["skipped_ranges"]
+        self.plan.runs += made
         self.plan.set_aside |= faults
 
 

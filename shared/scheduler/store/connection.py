@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,9 +59,19 @@ class Transaction:
         error but the server's own the connection may be out of step: pg8000 1.31.6 answers the next query with the rows of
         one whose parameter could not be encoded. `in_step` then is False, and the database drops the connection.
         """
+        rows = self._execute(name, parameters)
+        columns = [column["name"] for column in self._connection.columns or ()]
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def change(self, name: str, /, **parameters: object) -> int:
+        """Runs the block `name` and returns how many rows it changed; errors as for `run`."""
+        self._execute(name, parameters)
+        return int(self._connection.row_count)
+
+    def _execute(self, name: str, parameters: dict[str, object]) -> Sequence[list[Any]]:
         text = block(name)
         try:
-            rows = self._connection.run(text, **parameters)
+            return self._connection.run(text, **parameters) or ()
         except DatabaseError as error:
             raise StatementRefused(error) from error
         except (InterfaceError, OSError) as error:
@@ -70,8 +80,6 @@ class Transaction:
         except BaseException:
             self.in_step = False
             raise
-        columns = [column["name"] for column in self._connection.columns or ()]
-        return [dict(zip(columns, row, strict=True)) for row in rows or ()]
 
 
 class Database:

@@ -49,7 +49,7 @@ with span as materialized (
     group by o.calendar_id
 ),
 
-placed as (
+placed as not materialized (
     select
         s.id,
         s.tenant_id,
@@ -72,7 +72,7 @@ placed as (
     where s.status = 'active' and (cast(:schedule_id as uuid) is null or s.id = :schedule_id)
 ),
 
-owed as (
+owed as not materialized (
     select
         placed.*,
         greatest(
@@ -83,31 +83,6 @@ owed as (
         ) as run_from
     from placed
     where placed.first_in < placed.last_in
-),
-
-made as (
-    insert into job_run (
-        id, schedule_id, scheduled_for, tenant_id, state, due_at, next_attempt_at,
-        schedule_version, tzdata_version, trigger, created_at
-    )
-    select
-        -- The time of version 7 before, the schedule's own random bits behind: one occurrence has one id for ever.
-        cast(o.id_prefix || substr(cast(owed.id as text), 16) as uuid),
-        owed.id,
-        o.scheduled_for,
-        owed.tenant_id,
-        'planned',
-        o.scheduled_for,
-        o.scheduled_for,
-        owed.version,
-        :tzdata_version,
-        'schedule',
-        :now
-    from owed
-    cross join lateral unnest(owed.instants, owed.id_prefixes) with ordinality as o (scheduled_for, id_prefix, place)
-    where o.place > owed.run_from and o.place <= owed.last_in
-    on conflict (schedule_id, scheduled_for) do nothing
-    returning 1
 ),
 
 skipped as (
@@ -123,13 +98,30 @@ skipped as (
         'missed',
         :now
     from owed
-    where owed.run_from > owed.first_in
-    returning 1
+    where cast(:some_late as boolean) and owed.run_from > owed.first_in
 )
 
+insert into job_run (
+    id, schedule_id, scheduled_for, tenant_id, state, due_at, next_attempt_at,
+    schedule_version, tzdata_version, trigger, created_at
+)
 select
-    (select count(*) from made) as runs,
-    (select count(*) from skipped) as skipped_ranges
+    -- The time of version 7 before, the schedule's own random bits behind: one occurrence has one id for ever.
+    cast(o.id_prefix || substr(cast(owed.id as text), 16) as uuid),
+    owed.id,
+    o.scheduled_for,
+    owed.tenant_id,
+    'planned',
+    o.scheduled_for,
+    o.scheduled_for,
+    owed.version,
+    :tzdata_version,
+    'schedule',
+    :now
+from owed
+cross join lateral unnest(owed.instants, owed.id_prefixes) with ordinality as o (scheduled_for, id_prefix, place)
+where o.place > owed.run_from and o.place <= owed.last_in
+on conflict (schedule_id, scheduled_for) do nothing
 
 -- name: advance
 update calendar as c
