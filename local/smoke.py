@@ -21,7 +21,7 @@ from local.receiver import Received, Receiver
 from local.tenant import Tenant
 
 # A lease as short as the rules allow, so that what a killed worker held comes again while one watches.
-_LEASE = {"LeaseSeconds": "30", "DeliveryTimeoutSeconds": "20", "HttpDeadlineSeconds": "12"}
+LEASE = {"LeaseSeconds": "30", "DeliveryTimeoutSeconds": "20", "HttpDeadlineSeconds": "12"}
 _RATE = timedelta(seconds=10)
 _DELIVERIES = 5
 _WITHIN_SECONDS = 100
@@ -85,7 +85,7 @@ def main() -> int:
         receiver = Receiver()
         receiver.start()
         try:
-            with stack.running(Path(folder), say=say, parameters=_LEASE) as running:
+            with stack.running(Path(folder), say=say, parameters=LEASE) as running:
                 verdict = observe(running, receiver, say)
         finally:
             receiver.stop()

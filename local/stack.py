@@ -58,9 +58,10 @@ def running(folder: Path, *, say: Say, parameters: Mapping[str, str] | None = No
         with _told(say, "building the functions and layers"):
             digest = release.build()
         with _told(say, "starting PostgreSQL"):
-            fresh = not (folder / "postgres" / "PG_VERSION").exists()
-            database = _start_postgres(folder / "postgres", notes)
-            stops.callback(_undisturbed, database.stop)
+            data = folder / "postgres"
+            fresh = not (data / "PG_VERSION").exists()
+            stops.callback(_undisturbed, postgres.Server(data=data, port=notes.port("database")).stop)
+            database = _start_postgres(data, notes)
             database.create_database(_DATABASE)
         endpoint = Endpoint(folder=folder / "aws", port=notes.port("endpoint"))
         stops.callback(_undisturbed, endpoint.stop)
