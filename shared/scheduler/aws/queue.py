@@ -75,5 +75,10 @@ class Queue:
 
 def connect(url: str) -> Queue:
     """A queue over a client of its own; short time-outs, since a tick's or a batch's time is bounded."""
-    config = Config(connect_timeout=3, read_timeout=10, retries={"max_attempts": 3, "mode": "standard"}, max_pool_connections=_SENDERS)  # fmt: skip
+    config = Config(
+        connect_timeout=3,
+        read_timeout=10,
+        retries={"max_attempts": 3, "mode": "standard"},
+        max_pool_connections=_SENDERS,
+    )
     return Queue(boto3.client("sqs", config=config), url)

@@ -1,2 +1,41 @@
 -- name: make_partitions
 select make_partitions(cast(:first_day as date), cast(:last_day as date)) as made
+
+-- name: days_before
+-- The days that have partitions and lie wholly before :first_kept, oldest first.
+select to_date(right(c.relname, 8), 'YYYYMMDD') as day
+from pg_inherits as i
+inner join pg_class as c on i.inhrelid = c.oid
+where i.inhparent = cast('job_run' as regclass)
+    and to_date(right(c.relname, 8), 'YYYYMMDD') < cast(:first_kept as date)
+order by 1
+
+-- name: bound_wait
+set local lock_timeout = '2s'
+
+-- name: expire_day
+-- What is still unfinished after the whole retention ends here, with its event: no run leaves without a recorded outcome.
+with ended as (
+    update job_run as r
+    set state = 'failed', reason = 'expired', lease_until = null, ended_at = :now
+    where r.scheduled_for >= cast(cast(:day as date) as timestamp) at time zone 'UTC'
+        and r.scheduled_for < cast(cast(:day as date) + 1 as timestamp) at time zone 'UTC'
+        and r.state in ('planned', 'queued', 'delivering')
+    returning r.id, r.schedule_id, r.tenant_id, r.scheduled_for, r.attempt
+)
+
+insert into outbox (id, type, tenant_id, detail, created_at)
+select
+    gen_random_uuid(),
+    'schedule.run.failed',
+    ended.tenant_id,
+    jsonb_build_object(
+        'schedule_id', ended.schedule_id, 'run_id', ended.id, 'scheduled_for', ended.scheduled_for,
+        'attempt', ended.attempt, 'reason', 'expired'
+    ),
+    :now
+from ended
+
+-- name: drop_day
+-- DROP, not DETACH CONCURRENTLY: a killed concurrent detach blocks all later ones.
+select drop_partitions(cast(:day as date))

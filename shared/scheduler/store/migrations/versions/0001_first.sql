@@ -219,3 +219,11 @@ begin
     return made;
 end
 $$;
+
+-- Drops one day of runs and their attempts.
+create function drop_partitions(day date) returns void language plpgsql as $$
+begin
+    execute format('drop table %I', 'job_run_' || to_char(day, 'YYYYMMDD'));
+    execute format('drop table %I', 'attempt_' || to_char(day, 'YYYYMMDD'));
+end
+$$;

@@ -1,0 +1,67 @@
+"""An SQS batch of run ids: each is delivered, and the messages that must come back are reported."""
+
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from scheduler.aws import bus, keys, queue
+from scheduler.aws.logins import login_of
+from scheduler.delivery import MARGIN_SECONDS, Courier, Message
+from scheduler.errors import DatabaseUnavailable
+from scheduler.http.client import Client
+from scheduler.outbox import publish
+from scheduler.settings import Settings
+from scheduler.store.clock import database_clock
+from scheduler.store.connection import Database
+from scheduler.webhook.addresses import TargetPolicy
+
+logger = Logger()
+
+
+@cache
+def parts() -> tuple[Settings, Database, queue.Queue, keys.Keys, Client, bus.Bus]:
+    settings = Settings.from_environment()
+    return (
+        settings,
+        Database(login_of(settings)),
+        queue.connect(settings.queue_url),
+        keys.connect(settings.signing_key_id),
+        Client(TargetPolicy(local_targets=settings.local_targets)),
+        bus.connect(settings.event_bus_name),
+    )
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dict[str, str]]]:
+    """Always answers with a list: an empty answer would delete the whole batch, an exception keep it."""
+    settings, database, runs, signing_keys, client, events = parts()
+
+    def remaining() -> float:
+        return context.get_remaining_time_in_millis() / 1000
+
+    courier = Courier(
+        database=database,
+        clock=database_clock,
+        queue=runs,
+        keys=signing_keys,
+        client=client,
+        deadline_seconds=settings.http_deadline_seconds,
+        remaining=remaining,
+        report=logger.info,
+    )
+    kept = courier.deliver([_message(record) for record in event["Records"]])
+    try:
+        publish(database, events, more_time=lambda: remaining() > MARGIN_SECONDS)
+    except DatabaseUnavailable as error:
+        # The planner publishes what is left; the batch's own answer must not be lost for it.
+        logger.warning("outbox.unavailable", error=str(error))
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
+
+
+def _message(record: dict[str, Any]) -> Message:
+    return Message(
+        message_id=record["messageId"],
+        receipt_handle=record["receiptHandle"],
+        body=record["body"],
+        receives=int(record["attributes"]["ApproximateReceiveCount"]),
+    )

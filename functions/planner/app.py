@@ -1,0 +1,54 @@
+"""Once a minute: materialises what is due, sends it, sweeps what was lost, publishes events that are left."""
+
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from scheduler.aws import bus, queue
+from scheduler.aws.logins import login_of
+from scheduler.dispatch import dispatch, sweep
+from scheduler.outbox import publish
+from scheduler.planning import plan
+from scheduler.settings import Settings
+from scheduler.store.clock import database_clock
+from scheduler.store.connection import Database
+
+logger = Logger()
+# What a tick keeps for its last transaction; the next tick goes on from there.
+_RESERVE_MS = 12_000
+
+
+@cache
+def parts() -> tuple[Settings, Database, queue.Queue, bus.Bus]:
+    settings = Settings.from_environment()
+    database = Database(login_of(settings))
+    return settings, database, queue.connect(settings.queue_url), bus.connect(settings.event_bus_name)
+
+
+def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    """Ignores the event: what is due is the database's to say, not the timer's."""
+    settings, database, runs, events = parts()
+
+    def more_time() -> bool:
+        return context.get_remaining_time_in_millis() > _RESERVE_MS
+
+    retention = timedelta(days=settings.retention_days)
+    planned = plan(database, database_clock, retention=retention, more_time=more_time)
+    for calendar_id, fault in (planned.set_aside | planned.refused).items():
+        logger.error("calendar.failed", calendar_id=calendar_id, fault=fault)
+    sent = dispatch(database, runs, database_clock, more_time=more_time)
+    swept = sweep(database, runs, database_clock, more_time=more_time)
+    published = publish(database, events, more_time=more_time)
+    facts = {
+        "calendars": planned.calendars,
+        "runs": planned.runs,
+        "busy": planned.busy,
+        "sent": sent.taken,
+        "swept": swept.taken,
+        "refused": sent.refused + swept.refused,
+        "published": published,
+    }
+    logger.info("tick.done", **facts)
+    return facts

@@ -1,0 +1,196 @@
+"""Delivery: one SQS batch of run ids is one claim, its POSTs side by side, one record, and the messages to keep.
+
+A message leaves the queue only when the database says what became of its run. Whatever goes wrong in between keeps it: the
+queue hands it out again, and the claim decides anew.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+from uuid import UUID
+
+from scheduler.attempt import Anchor, attempt, waits_in_queue
+from scheduler.aws.keys import Keys
+from scheduler.aws.queue import Queue
+from scheduler.errors import DatabaseUnavailable
+from scheduler.http.client import Client
+from scheduler.leases import Claim, Lease, Settlement, Verdict, claim, park, record
+from scheduler.runs import State
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database, StatementRefused
+from scheduler.webhook.outcome import Answer, Failure
+
+# What an invocation needs after its last POST: the record, a second try of it, and the answer.
+MARGIN_SECONDS = 6.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """One received SQS message. `receives` counts this receive too."""
+
+    message_id: str
+    receipt_handle: str
+    body: str
+    receives: int
+
+
+class Report(Protocol):
+    """Told of each outcome: one event name, facts as fields."""
+
+    def __call__(self, event: str, /, **facts: object) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Courier:
+    """The use case over its parts. `remaining` is the seconds that this invocation still has."""
+
+    database: Database
+    clock: Clock
+    queue: Queue
+    keys: Keys
+    client: Client
+    deadline_seconds: float
+    remaining: Callable[[], float]
+    report: Report
+
+    def deliver(self, messages: Sequence[Message]) -> list[str]:
+        """Delivers a batch and returns the ids of the messages to keep; never raises for what runs or receivers do."""
+        batch = _Batch(self, messages)
+        try:
+            batch.deliver()
+        except (DatabaseUnavailable, StatementRefused) as error:
+            self.report("delivery.database_failed", error=str(error))
+        self.queue.put_off(batch.waits)
+        return [message.message_id for message in messages if message.message_id not in batch.done]
+
+
+class _Batch:
+    """One batch under way: what is not `done` is kept, and comes back after its wait or the queue's own timeout."""
+
+    def __init__(self, courier: Courier, messages: Sequence[Message]) -> None:
+        self.courier = courier
+        self.done: set[str] = set()
+        self.waits: list[tuple[str, int]] = []
+        self.by_run: dict[UUID, Message] = {}
+        for message in messages:
+            run_id = parse_run_id(message.body)
+            # What names no run, and a second copy of a run in one batch, has nothing to wait for.
+            if run_id is None or run_id in self.by_run:
+                self.done.add(message.message_id)
+                courier.report("message.dropped", message_id=message.message_id, duplicate=run_id is not None)
+            else:
+                self.by_run[run_id] = message
+
+    def deliver(self) -> None:
+        claimed = self._deliver(list(self.by_run), alone=False)
+        # A run whose last claim left no outcome may have killed its worker: its neighbours are recorded before it goes.
+        for run_id, verdict in (claimed.verdicts if claimed else {}).items():
+            if verdict is Verdict.SUSPECT and self._deliver([run_id], alone=True) is None:
+                break
+
+    def _deliver(self, run_ids: list[UUID], *, alone: bool) -> Claim | None:
+        """Claims and delivers; None where there is nothing to do, or no time for a whole attempt."""
+        courier = self.courier
+        if not run_ids or courier.remaining() < courier.deadline_seconds + MARGIN_SECONDS:
+            return None
+        lease = timedelta(seconds=courier.remaining())
+        claimed = claim(courier.database, courier.clock, run_ids, lease=lease, alone=alone)
+        anchor = Anchor(time=claimed.now, monotonic=time.monotonic())
+        if claimed.leases:
+            self._attempt(claimed.leases, anchor)
+        self._settle_others(claimed)
+        return claimed
+
+    def _attempt(self, leases: Sequence[Lease], anchor: Anchor) -> None:
+        with ThreadPoolExecutor(max_workers=len(leases)) as posts:
+            settlements = list(posts.map(lambda lease: self._attempt_one(lease, anchor), leases))
+        recorded = self._record(settlements)
+        for settlement in settlements:
+            self._tell(settlement, recorded=settlement.lease.run_id in recorded)
+            if settlement.lease.run_id in recorded:
+                self._keep_or_drop(settlement, anchor)
+
+    def _attempt_one(self, lease: Lease, anchor: Anchor) -> Settlement:
+        courier = self.courier
+        return attempt(
+            lease,
+            client=courier.client,
+            keys=courier.keys,
+            anchor=anchor,
+            deadline_seconds=min(courier.deadline_seconds, courier.remaining() - MARGIN_SECONDS),
+            receives=self.by_run[lease.run_id].receives,
+        )
+
+    def _record(self, settlements: Sequence[Settlement]) -> set[UUID]:
+        """The runs whose outcome the database has: recorded now, or settled by another claim."""
+        try:
+            return self._record_once(settlements)
+        except DatabaseUnavailable:
+            # Guarded by the fencing tokens: where the answer that was lost was a yes, this changes nothing.
+            return self._record_once(settlements)
+        except StatementRefused:
+            # One by one: a row that can't be stored must not re-POST its neighbours.
+            return {run_id for settlement in settlements for run_id in self._record_or_report(settlement)}
+
+    def _record_once(self, settlements: Sequence[Settlement]) -> set[UUID]:
+        record(self.courier.database, self.courier.clock, settlements)
+        return {settlement.lease.run_id for settlement in settlements}
+
+    def _record_or_report(self, settlement: Settlement) -> set[UUID]:
+        try:
+            return self._record_once([settlement])
+        except StatementRefused as error:
+            self.courier.report("record.refused", run_id=str(settlement.lease.run_id), error=str(error))
+            return set()
+
+    def _keep_or_drop(self, settlement: Settlement, anchor: Anchor) -> None:
+        message = self.by_run[settlement.lease.run_id]
+        if settlement.state is State.QUEUED:
+            self._wait(message, settlement.next_attempt_at - anchor.now())
+        else:
+            self.done.add(message.message_id)
+
+    def _settle_others(self, claimed: Claim) -> None:
+        parked: list[UUID] = []
+        for run_id, verdict in claimed.verdicts.items():
+            message = self.by_run[run_id]
+            if verdict in (Verdict.PARKED, Verdict.CANCELLED, Verdict.POISONED, Verdict.SETTLED):
+                self.done.add(message.message_id)
+            elif verdict is Verdict.EARLY and waits_in_queue(claimed.early[run_id] - claimed.now, message.receives):
+                self._wait(message, claimed.early[run_id] - claimed.now)
+            elif verdict is Verdict.EARLY:
+                parked.append(run_id)
+            if verdict is not Verdict.CLAIMED:
+                self.courier.report(f"run.{verdict.value}", run_id=str(run_id))
+        if parked:
+            park(self.courier.database, self.courier.clock, parked)
+            self.done.update(self.by_run[run_id].message_id for run_id in parked)
+
+    def _wait(self, message: Message, wait: timedelta) -> None:
+        # Rounded down, as the delay of a dispatch: the worker waits out the rest.
+        self.waits.append((message.receipt_handle, max(0, int(wait.total_seconds()))))
+
+    def _tell(self, settlement: Settlement, *, recorded: bool) -> None:
+        lease, result = settlement.lease, settlement.result
+        self.courier.report(
+            f"run.{settlement.logged or 'untried'}",
+            run_id=str(lease.run_id),
+            schedule_id=str(lease.schedule_id),
+            tenant_id=str(lease.tenant_id),
+            attempt=lease.attempt,
+            status=result.status if isinstance(result, Answer) else None,
+            stage=result.stage.value if isinstance(result, Failure) else None,
+            reason=settlement.reason and settlement.reason.value,
+            recorded=recorded,
+        )
+
+
+def parse_run_id(body: str) -> UUID | None:
+    """The run id that a message body is, or None for any other text."""
+    try:
+        return UUID(body)
+    except ValueError:
+        return None

@@ -1,0 +1,84 @@
+"""Tenants and their API keys: made by the operator, found by the authorizer."""
+
+import base64
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from scheduler.aws.keys import Keys
+from scheduler.errors import InvalidInput, Problem
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database
+from scheduler.webhook.signature import SigningSecret
+
+# Random bytes of a key and of a signing secret (Standard Webhooks: 24 to 64).
+_KEY_BYTES = 32
+_SECRET_BYTES = 32
+_ALL_SCOPES = ("read", "write", "admin")
+_SHOWN = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewTenant:
+    """A tenant with its first credentials: both are shown this once, and kept only hashed or encrypted."""
+
+    tenant_id: UUID
+    api_key: str = field(repr=False)
+    signing_secret: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """A valid API key: whose it is, and what it may do (read, write, admin)."""
+
+    id: UUID
+    tenant_id: UUID
+    scopes: tuple[str, ...]
+
+
+def create_tenant(
+    database: Database,
+    clock: Clock,
+    keys: Keys,
+    name: object,
+    *,
+    new_id: Callable[[], UUID],
+    entropy: Callable[[int], bytes],
+) -> NewTenant:
+    """Makes a tenant, an API key with all scopes and a signing secret. `entropy(n)` returns n random bytes.
+
+    InvalidInput for a name that is not a text of 1 to 200 characters.
+    """
+    if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
+        raise InvalidInput(Problem(pointer="/name", detail="must be a printable text of 1 to 200 characters"))
+    tenant_id, key_id, secret_id = new_id(), new_id(), new_id()
+    api_key = "ck_" + base64.urlsafe_b64encode(entropy(_KEY_BYTES)).rstrip(b"=").decode()
+    secret = SigningSecret(key=entropy(_SECRET_BYTES)).text
+    ciphertext = keys.encrypt(tenant_id, secret)
+    with database.transaction() as transaction:
+        now = clock(transaction)
+        transaction.run("tenants.insert", id=tenant_id, name=name, now=now)
+        transaction.run(
+            "tenants.insert_key",
+            id=key_id,
+            tenant_id=tenant_id,
+            prefix=api_key[:_SHOWN],
+            hash=hash_key(api_key),
+            scopes=list(_ALL_SCOPES),
+            now=now,
+        )
+        transaction.run("tenants.insert_secret", id=secret_id, tenant_id=tenant_id, ciphertext=ciphertext, now=now)
+    return NewTenant(tenant_id=tenant_id, api_key=api_key, signing_secret=secret)
+
+
+def find_key(database: Database, clock: Clock, api_key: str) -> Key | None:
+    """The key of this text, unless it is unknown, revoked or expired, or its tenant is not active."""
+    with database.transaction() as transaction:
+        rows = transaction.run("tenants.find_key", hash=hash_key(api_key), now=clock(transaction))
+    return Key(id=rows[0]["id"], tenant_id=rows[0]["tenant_id"], scopes=tuple(rows[0]["scopes"])) if rows else None
+
+
+def hash_key(api_key: str) -> bytes:
+    """SHA-256 of the key's text: it has 256 random bits, so that a fast hash is enough to keep it unknown."""
+    return hashlib.sha256(api_key.encode("utf-8", "surrogatepass")).digest()
