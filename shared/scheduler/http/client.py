@@ -8,6 +8,7 @@ out to be dead is a Failure (`reused`), and the next attempt, with its own X-Att
 
 import logging
 import time
+from http import HTTPStatus
 from typing import Any
 
 import certifi
@@ -24,6 +25,7 @@ from scheduler.http.exchange import BlockedError, DeadlineError, Exchange, runni
 from scheduler.http.resolver import Lookups, Resolver, system_resolver
 from scheduler.http.sockets import tls_context
 from scheduler.webhook.addresses import TargetPolicy
+from scheduler.webhook.attempt_log import storable
 from scheduler.webhook.outcome import Answer, Failure, Stage
 from scheduler.webhook.request import OutboundRequest
 from scheduler.webhook.target import check_url
@@ -129,13 +131,16 @@ def _prepare(request: OutboundRequest) -> PreparedRequest:
 
 def _read(raw: BaseHTTPResponse) -> bytes:
     """The first KiB of the body, having read as far as is worth the connection."""
+    if raw.status == HTTPStatus.SWITCHING_PROTOCOLS:
+        raw.close()  # what follows is not HTTP
+        return b""
     excerpt = read = raw.read(EXCERPT_BYTES, decode_content=False)
     total = len(read)
     while read and total < DRAIN_BYTES:
         read = raw.read(DRAIN_BYTES - total, decode_content=False)
         total += len(read)
-    if read or raw.status < 200:
-        raw.close()  # unread rest, or a protocol that is no longer HTTP
+    if read:
+        raw.close()  # the unread rest would be taken for the next answer
     raw.release_conn()
     return excerpt
 
@@ -152,13 +157,16 @@ def _failure(exchange: Exchange, error: Exception) -> Failure:
 
 
 def _root(error: BaseException) -> BaseException:
-    """The error at the start of the chain: the wrappers around it repeat its text and the URL."""
-    while inner := error.__cause__ or (None if error.__suppress_context__ else error.__context__):
-        error = inner
-    return error
+    """The error inside the libraries' wrappers, which repeat its text and the URL.
+
+    Explicit causes and arguments only: an implicit context may be an error that the caller is busy with.
+    """
+    inner = next((each for each in (error.__cause__, *error.args) if isinstance(each, BaseException)), None)
+    return error if inner is None else _root(inner)
 
 
 def _detail(cause: BaseException) -> str:
-    if isinstance(cause, BlockedError | DeadlineError | InvalidInput):
-        return str(cause)
-    return f"{type(cause).__name__}: {cause}"[:_DETAIL_CHARACTERS]
+    """A storable sentence: a receiver's own bytes may be part of it."""
+    own = isinstance(cause, BlockedError | DeadlineError | InvalidInput)
+    text = str(cause) if own else f"{type(cause).__name__}: {cause}"
+    return storable(text[:_DETAIL_CHARACTERS].encode("utf-8", "replace"))

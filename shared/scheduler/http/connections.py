@@ -9,7 +9,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.response import HTTPResponse
 
-from scheduler.http.exchange import Exchange, current
+from scheduler.http.exchange import BODY_WIRE_BYTES, Exchange, current
 from scheduler.http.sockets import ArmedSocket
 from scheduler.webhook.outcome import Stage
 
@@ -73,7 +73,9 @@ class JudgedConnection(HTTPConnection):
         response = super().getresponse()
         if exchange.stream_ended:
             # http.client takes the end of the stream for the end of the head: half a head would be a whole 200.
+            response.close()
             raise ConnectionError("the stream ended inside the response's head")
+        exchange.budget = BODY_WIRE_BYTES
         return response
 
     def _new_conn(self) -> socket.socket:

@@ -17,16 +17,17 @@ PHASE_SECONDS = 5.0
 class Dialler:
     """The only place that opens outbound connections; between judgement and connect there is no second look-up."""
 
-    def __init__(self, policy: TargetPolicy, lookups: Lookups) -> None:
+    def __init__(self, policy: TargetPolicy, lookups: Lookups, phase_seconds: float = PHASE_SECONDS) -> None:
         self._policy = policy
         self._lookups = lookups
+        self._phase_seconds = phase_seconds
 
     def open(self, host: str, port: int, exchange: Exchange) -> socket.socket:
         """A connected socket under the exchange's deadline; BlockedError or OSError, with the exchange's stage set."""
         addresses = self._resolve(host, port, exchange)
         exchange.stage = Stage.CONNECT
         begun = time.monotonic()
-        opened = _connect_any(addresses, port, exchange)
+        opened = _connect_any(addresses, port, min(self._phase_seconds, exchange.left()))
         exchange.connect = time.monotonic() - begun
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         opened.exchange = exchange
@@ -35,7 +36,7 @@ class Dialler:
     def _resolve(self, host: str, port: int, exchange: Exchange) -> tuple[str, ...]:
         exchange.stage = Stage.DNS
         begun = time.monotonic()
-        addresses = self._lookups.resolve(host, port, min(PHASE_SECONDS, exchange.left()))
+        addresses = self._lookups.resolve(host, port, min(self._phase_seconds, exchange.left()))
         exchange.dns = time.monotonic() - begun
         for address in addresses:
             # One bad answer among good ones refuses the name: which one is dialled must not be luck.
@@ -45,9 +46,9 @@ class Dialler:
         return addresses
 
 
-def _connect_any(addresses: tuple[str, ...], port: int, exchange: Exchange) -> ArmedSocket:
-    """Tries the addresses in order, each with its share of the phase's time; the last one's error stands for all."""
-    ends = time.monotonic() + min(PHASE_SECONDS, exchange.left())
+def _connect_any(addresses: tuple[str, ...], port: int, seconds: float) -> ArmedSocket:
+    """Tries the addresses in order, each with its share of the seconds; the last one's error stands for all."""
+    ends = time.monotonic() + seconds
     for tried, address in enumerate(addresses):
         share = max(0.0, ends - time.monotonic()) / (len(addresses) - tried)
         try:

@@ -14,9 +14,17 @@ class DeadlineError(TimeoutError):
     """The attempt's total time is over."""
 
 
+class OverlongError(OSError):
+    """The response's head, or the framing of its body, is longer than any honest one."""
+
+
 class BlockedError(Exception):
     """The target policy refused an address; the text is fit for the attempt log."""
 
+
+# http.client alone would keep a hundred header lines of 64 KiB each, and read trailers without end.
+HEAD_BYTES = 64 * 1024
+BODY_WIRE_BYTES = 256 * 1024
 
 # Opens a judged TCP connection to a host and port for an exchange.
 type Dial = Callable[[str, int, Exchange], socket.socket]
@@ -33,6 +41,7 @@ class Exchange:
     reused: bool = False
     write_broke: bool = False
     stream_ended: bool = False
+    budget: int = HEAD_BYTES
     dns: float | None = None
     connect: float | None = None
     tls: float | None = None
@@ -52,8 +61,11 @@ class Exchange:
         return time.monotonic() >= self.ends
 
     def received(self, count: int) -> None:
-        """Notes that a receive gave this many bytes; 0 is the end of the peer's stream."""
+        """Notes that a receive gave this many bytes, 0 being the stream's end; OverlongError past the budget."""
         self.stream_ended = count == 0
+        self.budget -= count
+        if self.budget < 0:
+            raise OverlongError("the response's head or framing is too long")
         if count and self.first_byte is None and self.written_at is not None:
             self.first_byte = time.monotonic() - self.written_at
 

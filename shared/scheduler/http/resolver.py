@@ -24,12 +24,12 @@ def system_resolver(host: str, port: int) -> tuple[str, ...]:
 class Lookups:
     """Runs one resolver under deadlines. getaddrinfo can't be interrupted: one that hangs is left behind.
 
-    At most `MAX_LOOKUPS` run or hang at once for one object; further ones wait inside their deadline.
+    At most `most` run or hang at once for one object; further ones wait inside their deadline.
     """
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, most: int = MAX_LOOKUPS) -> None:
         self._resolver = resolver
-        self._slots = threading.BoundedSemaphore(MAX_LOOKUPS)
+        self._slots = threading.BoundedSemaphore(most)
 
     def resolve(self, host: str, port: int, seconds: float) -> tuple[str, ...]:
         """The host's addresses; OSError where there are none, TimeoutError where they did not come in time."""
