@@ -142,7 +142,17 @@ def test_the_admin_function_has_no_event(functions: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(_FUNCTIONS) - {"migrate", "maintenance"}))
 def test_new_code_waits_for_its_schema(functions: dict[str, Any], name: str) -> None:
-    assert functions[name]["DependsOn"] == "Migrations"
+    assert functions[name]["DependsOn"] == "Partitions"
+
+
+def test_schema_and_partitions_are_brought_up_to_date_whenever_their_code_or_the_release_changes(
+    template: dict[str, Any],
+) -> None:
+    migrations, partitions = (template["Resources"][name] for name in ("Migrations", "Partitions"))
+    assert partitions["DependsOn"] == "Migrations"
+    for resource in (migrations, partitions):
+        assert resource["Properties"]["Release"] == {"Ref": "Release"}
+        assert resource["Properties"]["Code"] == {"Ref": "SchedulerLayer"}
 
 
 def test_nothing_is_relaxed_unless_a_deployment_asks_for_it(template: dict[str, Any]) -> None:
