@@ -8,12 +8,14 @@ from scheduler.calendar.spec import epoch_seconds
 
 
 def jitter_seconds(schedule_id: UUID, scheduled_for: datetime, max_seconds: int) -> int:
-    """Whole seconds from 0 to `max_seconds`, decided by the schedule and the occurrence alone (SHA-256 of both).
+    """Whole seconds from 0 to `max_seconds`, decided by the schedule and the occurrence alone.
 
+    The first 32 bits of SHA-256 over `jitter <schedule id> <seconds since the epoch>`, modulo `max_seconds` + 1: few
+    enough bits that SQL can say the same.
     The caller keeps `max_seconds` below the time to the next occurrence. ValueError for a negative limit.
     """
     if max_seconds < 0:
         raise ValueError(f"a jitter of {max_seconds} seconds would fire early")
     text = f"jitter {schedule_id} {epoch_seconds(scheduled_for)}"
     digest = hashlib.sha256(text.encode("ascii")).digest()
-    return int.from_bytes(digest[:8], "big") % (max_seconds + 1)
+    return int.from_bytes(digest[:4], "big") % (max_seconds + 1)

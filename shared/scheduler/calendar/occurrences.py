@@ -17,8 +17,9 @@ _LAST_INSTANT = epoch_seconds(datetime(9900, 1, 1, tzinfo=UTC))
 # Longer than any day rule waits: 29 February on a weekday takes 40 years at most. What is not found by then is a time
 # that a zone's clocks always leave out, under the policy that skips it.
 _SEARCH_SECONDS = 50 * 366 * 86_400
-# No instant is farther than this from the wall time it stands for: an offset is under a day, and so is a gap.
-_FARTHEST_WALL = 2 * 86_400
+# An instant stands for a wall time that is at most so far behind it (the offset, and a day's gap), or ahead of it.
+_FARTHEST_BEHIND = 2 * 86_400
+_FARTHEST_AHEAD = 15 * 3_600
 
 
 class _Walls(Protocol):
@@ -84,10 +85,10 @@ def _on_the_wall(walls: _Walls, zone: str, policy: tuple[Gap, Overlap], span: tu
             if stretch.end > low:
                 yield from _in_stretch(walls, stretch, low, high)
         block_end = (block + 1) * BLOCK_SECONDS
-        wall = walls.following(block_end - _FARTHEST_WALL)
+        wall = walls.following(block_end - _FARTHEST_BEHIND)
         if wall is None:
             return
-        low = max(block_end, wall - _FARTHEST_WALL)
+        low = max(block_end, wall - _FARTHEST_AHEAD)
 
 
 def _in_stretch(walls: _Walls, stretch: Stretch, low: int, high: int) -> Iterator[int]:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from importlib import import_module, resources
 from zoneinfo import ZoneInfo
 
+from scheduler.calendar.text import quoted
 from scheduler.errors import InvalidExpression
 
 _PACKAGE = "tzdata"
@@ -41,8 +42,7 @@ def names() -> frozenset[str]:
 def validate(name: str) -> None:
     """InvalidExpression, with the name to write where one is near, unless it is exactly a zone's name."""
     if name not in names():
-        shown = repr(name[:_LONGEST_NAME])
-        raise InvalidExpression("timezone", f"{shown} is not a time zone here; {_suggestion(name)}")
+        raise InvalidExpression("timezone", f"{quoted(name)} is not a time zone here; {_suggestion(name)}")
 
 
 @lru_cache(maxsize=1024)
