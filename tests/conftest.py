@@ -9,11 +9,15 @@ from contextlib import ExitStack
 from datetime import date
 from pathlib import Path
 
+import boto3
 import pytest
-from local import postgres
+from moto import mock_aws
+from scheduler.aws.keys import Keys
 from scheduler.store.connection import Database, Login
 from scheduler.store.migrations import upgrade
 
+from local import postgres
+from tests.depot import Depot, RunQueue
 from tests.world import World
 
 _TEMPLATE = "carillon_template"
@@ -89,3 +93,33 @@ def database(connect: Callable[[], Database]) -> Database:
 def world(login: Login, database: Database) -> World:
     """Use cases over the test's database."""
     return World(login=login, database=database)
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """moto in this process, with credentials that are good for nothing else."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    with mock_aws():
+        yield
+
+
+@pytest.fixture
+def runs(aws: None) -> RunQueue:
+    """The run queue, as the template makes it."""
+    return RunQueue.make()
+
+
+@pytest.fixture
+def keys(aws: None) -> Keys:
+    """A KMS key."""
+    client = boto3.client("kms")
+    return Keys(client, client.create_key()["KeyMetadata"]["KeyId"])
+
+
+@pytest.fixture
+def depot(world: World, runs: RunQueue, keys: Keys) -> Iterator[Depot]:
+    """The world with a queue, keys and an outbound client: what delivers."""
+    with Depot.over(world, runs, keys) as opened:
+        yield opened

@@ -72,9 +72,7 @@ class World:
 
     def retime(self, schedule: Schedule, timing: Timing) -> Schedule:
         def apply(old: Definition) -> Definition:
-            return Definition(
-                name=old.name, timing=timing, url=old.url, headers=old.headers, payload=old.payload
-            )
+            return Definition(name=old.name, timing=timing, url=old.url, headers=old.headers, payload=old.payload)
 
         return self.scheduling.edit(self.tenant_id, schedule.id, apply, changed_by="test")
 

@@ -98,9 +98,7 @@ def test_late_occurrences_follow_the_misfire_policy_and_the_others_are_accounted
     schedule = world.create(cron="* * * * *", start_at=utc("09:01:00"), end_at=utc("09:05:00"))
     world.sql("delete from job_run")
     world.sql("update schedule set misfire = :policy", policy=policy)
-    world.sql(
-        "update calendar set planned_through = :cursor, next_fire_at = :next", cursor=T0, next=utc("09:01:00")
-    )
+    world.sql("update calendar set planned_through = :cursor, next_fire_at = :next", cursor=T0, next=utc("09:01:00"))
     world.clock.set("09:04:59")
     world.tick()
     assert world.planned(schedule) == runs
@@ -117,9 +115,7 @@ def test_catch_up_is_capped_to_the_newest_and_the_rest_is_one_skipped_range(worl
     assert late == sorted(late)
     assert len(late) == 100
     assert late[-1] == "18:59:00"
-    [[first, last, count]] = world.sql(
-        "select first_scheduled_for, last_scheduled_for, occurrences from skipped_range"
-    )
+    [[first, last, count]] = world.sql("select first_scheduled_for, last_scheduled_for, occurrences from skipped_range")
     assert (first, last) == (utc("09:03:00"), utc("17:19:00"))
     assert count == (last - first) // timedelta(minutes=1) + 1
 
@@ -173,7 +169,9 @@ def test_no_infinity_and_no_year_10000_can_be_stored(world: World) -> None:
     schedule = world.create(cron="* * * * *")
     for value in ("infinity", "-infinity", "10000-01-01", "0044-03-15 BC"):
         with pytest.raises(Exception, match="instant_is_bounded"):
-            world.sql("update schedule set end_at = cast(:value as timestamptz) where id = :id", value=value, id=schedule.id)
+            world.sql(
+                "update schedule set end_at = cast(:value as timestamptz) where id = :id", value=value, id=schedule.id
+            )
 
 
 def test_a_timing_needs_exactly_one_expression() -> None:

@@ -1,11 +1,14 @@
 """A connection is used again only while it is in step with the server."""
 
+from collections.abc import Callable
+
 import pytest
-from local.postgres import Server
 from scheduler.errors import DatabaseUnavailable, NotFound
+from scheduler.store import connection, sql
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database, StatementRefused
 
+from local.postgres import Server
 from tests.conftest import login_to
 
 
@@ -23,8 +26,6 @@ def _testing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         "testing.refused": "select 1 / 0",
         "testing.end": "select pg_terminate_backend(:pid)",
     }
-    from scheduler.store import connection, sql
-
     monkeypatch.setattr(connection, "block", lambda name: blocks.get(name) or sql.block(name))
 
 
@@ -59,24 +60,31 @@ def test_an_error_of_ours_between_statements_rolls_back_and_keeps_the_connection
     assert backend(database) == before
 
 
-def test_a_connection_that_the_server_closed_is_replaced_at_begin(database: Database, connect: object) -> None:
+def test_a_connection_that_the_server_closed_is_replaced_at_begin(
+    database: Database, connect: Callable[[], Database]
+) -> None:
     before = backend(database)
-    other = connect()  # type: ignore[operator]
+    other = connect()
     with other.transaction() as transaction:
         transaction.run("testing.end", pid=before)
     assert backend(database) != before
 
 
 def test_a_connection_that_breaks_inside_a_transaction_is_an_error_and_then_replaced(
-    database: Database, connect: object
+    database: Database, connect: Callable[[], Database]
 ) -> None:
-    other = connect()  # type: ignore[operator]
-    with pytest.raises(DatabaseUnavailable), database.transaction() as transaction:
-        pid = transaction.run("testing.backend")[0]["pid"]
-        with other.transaction() as killer:
-            killer.run("testing.end", pid=pid)
-        transaction.run("testing.echo", text="x")
-    assert backend(database) != pid
+    def cut_off() -> None:
+        with database.transaction() as transaction:
+            pid = transaction.run("testing.backend")[0]["pid"]
+            with other.transaction() as killer:
+                killer.run("testing.end", pid=pid)
+            transaction.run("testing.echo", text="x")
+
+    other = connect()
+    before = backend(database)
+    with pytest.raises(DatabaseUnavailable):
+        cut_off()
+    assert backend(database) != before
 
 
 def test_a_server_that_is_not_there_is_database_unavailable(server: Server) -> None:
