@@ -15,7 +15,7 @@ from scheduler.webhook.outcome import Failure, Stage
 from tests.http.receiver import LOCAL, Peer, Received, Receiver, loopback, post_to
 
 DEADLINE = 0.4
-SLACK = 0.2
+SLACK = 1.0  # every script below would take many times as long
 
 type MakeReceiver = Callable[..., Receiver]
 

@@ -1,9 +1,12 @@
 """Every kind of answer ends as an Answer or a Failure with its stage, in bounded memory."""
 
 import gzip
+import socket
+import struct
 import threading
 import tracemalloc
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from scheduler.http.client import Client
@@ -49,7 +52,7 @@ def test_an_answer_whose_body_ends_with_the_connection_is_whole(client: Client, 
     assert result.body_excerpt == b"ok"
 
 
-def test_headers_keep_their_order_and_repetitions(client: Client, receiver: MakeReceiver) -> None:
+def test_headers_keep_their_spelling_and_repetitions(client: Client, receiver: MakeReceiver) -> None:
     wire = b"HTTP/1.1 200 OK\r\nX-B: 1\r\nX-A: \xe9\r\nX-B: 2\r\nContent-Length: 0\r\n\r\n"
     result = post(client, receiver(says(wire)))
     assert isinstance(result, Answer)
@@ -90,6 +93,40 @@ def test_a_reset_in_the_middle_of_a_200_is_no_success(client: Client, receiver: 
     assert isinstance(result, Failure)
     assert result.stage is Stage.READ
     assert classify(result) is Outcome.RETRY
+
+
+def test_a_connection_reset_while_we_write_fails_at_write(client: Client) -> None:
+    def resets(listener: socket.socket) -> None:
+        accepted, _ = listener.accept()
+        accepted.recv(1)
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        accepted.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+        threads.submit(resets, listener)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        result = client.post(post_to(url, b"x" * 32_000_000), deadline_seconds=5)
+    assert isinstance(result, Failure)
+    assert result.stage is Stage.WRITE
+
+
+def test_an_answer_given_before_the_request_was_read_counts(client: Client) -> None:
+    """A receiver may refuse a large body at its first byte."""
+
+    def refuses(listener: socket.socket) -> None:
+        accepted, _ = listener.accept()
+        accepted.recv(1)
+        accepted.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        while accepted.recv(1 << 20):
+            pass
+        accepted.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+        threads.submit(refuses, listener)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        result = client.post(post_to(url, b"x" * 2_000_000), deadline_seconds=5)
+    assert isinstance(result, Answer)
+    assert result.status == 413
 
 
 def test_an_answer_lost_after_the_receiver_worked_is_a_failure_and_the_next_attempt_tells_the_same_story(

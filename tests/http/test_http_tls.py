@@ -3,6 +3,8 @@
 import datetime as dt
 import socket
 import ssl
+import struct
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -123,11 +125,31 @@ def test_a_drip_inside_tls_is_cut_at_the_deadline(client: Client, authority: Aut
 
 
 def test_a_receiver_that_reads_nothing_inside_tls_is_cut_at_the_deadline(client: Client, authority: Authority) -> None:
-    def script(peer: Peer, _: Received) -> None:
-        peer.stay_silent()
+    done = threading.Event()
 
-    with Receiver(script, tls=authority.server("hook.test")) as receiver:
-        url = receiver.url(host="hook.test")
-        first = client.post(post_to(url), deadline_seconds=0.2)
-        assert isinstance(first, Failure)
-        assert first.stage is Stage.TIMEOUT
+    def shakes_hands_and_sleeps(listener: socket.socket) -> None:
+        with authority.server("hook.test").wrap_socket(listener.accept()[0], server_side=True):
+            done.wait(10)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+        sleeper = threads.submit(shakes_hands_and_sleeps, listener)
+        url = f"https://hook.test:{listener.getsockname()[1]}/"
+        result = client.post(post_to(url, b"x" * 32_000_000), deadline_seconds=0.5)
+        done.set()
+        sleeper.result(5)
+    assert isinstance(result, Failure)
+    assert result.stage is Stage.TIMEOUT
+
+
+def test_a_connection_cut_while_writing_inside_tls_fails_at_write(client: Client, authority: Authority) -> None:
+    def shakes_hands_and_resets(listener: socket.socket) -> None:
+        with authority.server("hook.test").wrap_socket(listener.accept()[0], server_side=True) as accepted:
+            accepted.recv(1)
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+        threads.submit(shakes_hands_and_resets, listener)
+        url = f"https://hook.test:{listener.getsockname()[1]}/"
+        result = client.post(post_to(url, b"x" * 32_000_000), deadline_seconds=5)
+    assert isinstance(result, Failure)
+    assert result.stage is Stage.WRITE

@@ -19,9 +19,9 @@ from urllib3 import HTTPConnectionPool, PoolManager
 from urllib3.response import BaseHTTPResponse
 
 from scheduler.errors import InvalidInput
-from scheduler.http.connections import IDLE_SECONDS, pool_classes
+from scheduler.http.connections import POOL_CLASSES
 from scheduler.http.dialler import Dialler
-from scheduler.http.exchange import BlockedError, DeadlineError, Exchange, running
+from scheduler.http.exchange import IDLE_SECONDS, BlockedError, DeadlineError, Exchange, running
 from scheduler.http.resolver import Lookups, Resolver, system_resolver
 from scheduler.http.sockets import tls_context
 from scheduler.webhook.addresses import TargetPolicy
@@ -55,12 +55,15 @@ class Client:
         logging.getLogger("urllib3").setLevel(logging.ERROR)
         self._policy = policy
         self._dialler = Dialler(policy, Lookups(resolver))
-        self._adapter = _Adapter(policy, ca_file or certifi.where(), idle_seconds)
+        self._adapter = _Adapter(policy, ca_file or certifi.where())
+        self._idle_seconds = idle_seconds
 
     def post(self, request: OutboundRequest, *, deadline_seconds: float) -> Answer | Failure:
         """Sends the request once. The answer's body was whole, or longer than 64 KiB, within the deadline."""
         started = time.monotonic()
-        exchange = Exchange(started=started, ends=started + deadline_seconds, dial=self._dialler.open)
+        exchange = Exchange(
+            started=started, ends=started + deadline_seconds, dial=self._dialler.open, idle_seconds=self._idle_seconds
+        )
         try:
             with running(exchange):
                 return self._exchange(request, exchange)
@@ -88,16 +91,15 @@ class Client:
 class _Adapter(HTTPAdapter):
     """The adapter without a session: a session would read a redirect's whole body, decompressed, and keep cookies."""
 
-    def __init__(self, policy: TargetPolicy, ca_file: str, idle_seconds: float) -> None:
+    def __init__(self, policy: TargetPolicy, ca_file: str) -> None:
         self._policy = policy
         self._ca_file = ca_file
-        self._idle_seconds = idle_seconds
         super().__init__(pool_connections=_POOLS, pool_maxsize=_CONNECTIONS_A_POOL, max_retries=0)
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **pool_kwargs: Any) -> None:
         context = tls_context(self._ca_file)
         self.poolmanager = PoolManager(num_pools=connections, maxsize=maxsize, block=block, ssl_context=context)
-        self.poolmanager.pool_classes_by_scheme = pool_classes(self._idle_seconds)
+        self.poolmanager.pool_classes_by_scheme = POOL_CLASSES
 
     def get_connection_with_tls_context(self, request: PreparedRequest, *_: Any, **__: Any) -> HTTPConnectionPool:
         # The parser that judged is the parser that names the peer.

@@ -13,8 +13,6 @@ from scheduler.http.exchange import BODY_WIRE_BYTES, Exchange, current
 from scheduler.http.sockets import ArmedSocket
 from scheduler.webhook.outcome import Stage
 
-# Below the 60 s that load balancers commonly keep an idle connection, and far below a NAT gateway's 350 s.
-IDLE_SECONDS = 55.0
 # A connection that is never idle would else keep an address that DNS has long moved away from.
 LIFE_SECONDS = 300.0
 
@@ -34,7 +32,6 @@ class JudgedConnection(HTTPConnection):
     """HTTP to a judged address: one exchange at a time, opened by that exchange's dial, at rest between two."""
 
     response_class = _FinalResponse
-    idle_seconds = IDLE_SECONDS
     _exchange: Exchange | None = None
     _opened_at = 0.0
     _rested_at = 0.0
@@ -57,7 +54,7 @@ class JudgedConnection(HTTPConnection):
     def is_connected(self) -> bool:
         """False also for a connection that rested or lived too long: urllib3 then opens a new one."""
         now = time.monotonic()
-        fresh = now - self._rested_at < self.idle_seconds and now - self._opened_at < LIFE_SECONDS
+        fresh = now - self._rested_at < current().idle_seconds and now - self._opened_at < LIFE_SECONDS
         return fresh and super().is_connected
 
     def connect(self) -> None:
@@ -114,18 +111,11 @@ class JudgedPool(HTTPConnectionPool):
     """Kept-alive connections of one host and port; each belongs to its thread's exchange until it is put back."""
 
     ConnectionCls = JudgedConnection
-    idle_seconds = IDLE_SECONDS
 
     def _get_conn(self, timeout: float | None = None) -> Any:
         connection = super()._get_conn(timeout)
         if isinstance(connection, JudgedConnection):
             connection.begin(current())
-        return connection
-
-    def _new_conn(self) -> Any:
-        connection = super()._new_conn()
-        if isinstance(connection, JudgedConnection):
-            connection.idle_seconds = self.idle_seconds
         return connection
 
     def _put_conn(self, conn: Any) -> None:
@@ -140,9 +130,4 @@ class JudgedTlsPool(JudgedPool, HTTPSConnectionPool):
     ConnectionCls = JudgedTlsConnection
 
 
-def pool_classes(idle_seconds: float) -> dict[str, Any]:
-    """The pool class of each scheme, for `PoolManager.pool_classes_by_scheme`."""
-    return {
-        "http": type("JudgedPool", (JudgedPool,), {"idle_seconds": idle_seconds}),
-        "https": type("JudgedTlsPool", (JudgedTlsPool,), {"idle_seconds": idle_seconds}),
-    }
+POOL_CLASSES: dict[str, type[HTTPConnectionPool]] = {"http": JudgedPool, "https": JudgedTlsPool}

@@ -26,17 +26,24 @@ class BlockedError(Exception):
 HEAD_BYTES = 64 * 1024
 BODY_WIRE_BYTES = 256 * 1024
 
+# Below the 60 s that load balancers commonly keep an idle connection, and far below a NAT gateway's 350 s.
+IDLE_SECONDS = 55.0
+
 # Opens a judged TCP connection to a host and port for an exchange.
 type Dial = Callable[[str, int, Exchange], socket.socket]
 
 
 @dataclass(kw_only=True, slots=True)
 class Exchange:
-    """One attempt in one thread. Moments are `time.monotonic()` seconds; `stage` is what a failure would be now."""
+    """One attempt in one thread; moments are `time.monotonic()` seconds.
+
+    `stage` is what a failure would be now, `idle_seconds` how long a kept connection may have rested to be used again.
+    """
 
     started: float
     ends: float
     dial: Dial
+    idle_seconds: float = IDLE_SECONDS
     stage: Stage = Stage.BLOCKED
     reused: bool = False
     write_broke: bool = False

@@ -52,7 +52,7 @@ class Timings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """A whole HTTP response within the deadline: final status, headers in order, at most the first KiB of body."""
+    """A whole HTTP response within the deadline: final status, its headers, at most the first KiB of body."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
