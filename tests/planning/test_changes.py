@@ -132,9 +132,7 @@ def test_a_delete_ends_it_and_leaves_nothing_later(world: World) -> None:
     world.delete(schedule)
     world.clock.set("09:30:00")
     world.tick()
-    assert world.sql("select scheduled_for, state, reason from job_run") == [
-        [utc("09:01:00"), "cancelled", "deleted"]
-    ]
+    assert world.sql("select scheduled_for, state, reason from job_run") == [[utc("09:01:00"), "cancelled", "deleted"]]
     with pytest.raises(NotFound):
         world.scheduling.get(world.tenant_id, schedule.id)
 
