@@ -150,6 +150,7 @@ def test_tenant_headers_keep_their_order_and_spelling() -> None:
         pytest.param({"X-Name": " a"}, "/headers/X-Name", "inside", id="a leading space"),
         pytest.param({"X-Name": 1}, "/headers/X-Name", "string", id="a number"),
         pytest.param({"X~/Name": "1", "X Name": "1"}, "/headers/X~0~1Name", "token", id="no token"),
+        pytest.param({"\ud800": "1"}, "/headers/?", "token", id="a lone surrogate"),
         pytest.param({"Host": "a"}, "/headers/Host", "reserved", id="the connection's"),
         pytest.param({"X-SIGNATURE": "a"}, "/headers/X-SIGNATURE", "reserved", id="ours"),
         pytest.param({"Webhook-Other": "a"}, "/headers/Webhook-Other", "reserved", id="the standard's"),

@@ -67,9 +67,8 @@ class Client:
         try:
             with running(exchange):
                 return self._exchange(request, exchange)
-        except (
-            Exception
-        ) as error:  # a receiver's bytes must not take its batch's neighbours; the stage says how far it came
+        except Exception as error:
+            # Wide on purpose: a receiver's bytes must not take its batch's neighbours. The stage says how far it came.
             return _failure(exchange, error)
 
     def close(self) -> None:

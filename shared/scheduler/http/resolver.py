@@ -6,10 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+# What a look-up came to: addresses, or what the resolver raised.
+type Found = tuple[str, ...] | Exception
+
 # Blocks until it has every address of the host, as text, or raises OSError. Tests answer with lies.
 type Resolver = Callable[[str, int], Sequence[str]]
 
-MAX_LOOKUPS = 32
+# Enough that one tenant's dead name servers leave room: a hanging look-up gives up by itself after some 10 to 20 s.
+MAX_LOOKUPS = 64
 
 
 def system_resolver(host: str, port: int) -> tuple[str, ...]:
@@ -36,8 +40,8 @@ class Lookups:
         ends = time.monotonic() + seconds
         if not self._slots.acquire(timeout=seconds):
             raise TimeoutError("too many name lookups hang")
-        answer: queue.SimpleQueue[tuple[str, ...] | Exception] = queue.SimpleQueue()
-        threading.Thread(target=self._look_up, args=(host, port, answer), name="lookup", daemon=True).start()
+        answer: queue.SimpleQueue[Found] = queue.SimpleQueue()
+        self._start(host, port, answer)
         try:
             found = answer.get(timeout=max(0.0, ends - time.monotonic()))
         except queue.Empty:
@@ -48,7 +52,15 @@ class Lookups:
             raise OSError("the name has no address")
         return found
 
-    def _look_up(self, host: str, port: int, answer: "queue.SimpleQueue[tuple[str, ...] | Exception]") -> None:
+    def _start(self, host: str, port: int, answer: "queue.SimpleQueue[Found]") -> None:
+        thread = threading.Thread(target=self._look_up, args=(host, port, answer), name="lookup", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads: the slot must not be lost with it
+            self._slots.release()
+            raise
+
+    def _look_up(self, host: str, port: int, answer: "queue.SimpleQueue[Found]") -> None:
         try:
             answer.put(tuple(self._resolver(host, port)))
         except Exception as error:  # handed to the waiting caller: here it would only end the thread

@@ -42,20 +42,13 @@ def storable_headers(headers: Sequence[tuple[str, str]]) -> tuple[tuple[str, str
 def _until_full(headers: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     left = MAX_EXCERPT_BYTES
     for name, value in headers:
-        kept = storable(_raw(name)), "[redacted]" if name.strip().lower() in REDACTED else storable(_raw(value))
+        kept = storable(_wire(name)), "[redacted]" if name.strip().lower() in REDACTED else storable(_wire(value))
         left -= sum(len(text.encode()) for text in kept)
         if left < 0:
             return
         yield kept
 
 
-def _raw(text: str) -> bytes:
-    """The bytes behind a header text: HTTP libraries decode them as Latin-1, some as UTF-8 with surrogate escapes."""
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape" if _escaped(text) else "replace")
-
-
-def _escaped(text: str) -> bool:
-    return all(not 0xD800 <= ord(character) <= 0xDFFF or 0xDC80 <= ord(character) <= 0xDCFF for character in text)
+def _wire(text: str) -> bytes:
+    """The bytes that a header text was: the HTTP library decodes them as Latin-1."""
+    return text.encode("latin-1", "replace")

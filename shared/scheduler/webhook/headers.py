@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from scheduler.errors import InvalidInput, Problem
+from scheduler.webhook.pointer import reference_token
 
 MAX_HEADERS = 20
 MAX_HEADERS_BYTES = 4096
@@ -56,7 +57,7 @@ def _problems(headers: Mapping[str, object], pointer: str) -> Iterator[Problem]:
     for name, value in headers.items():
         detail = _refusal(name, value, seen)
         if detail is not None:
-            yield Problem(pointer=f"{pointer}/{_escape(name)}", detail=detail)
+            yield Problem(pointer=f"{pointer}/{reference_token(name)}", detail=detail)
         seen.add(name.lower())
 
 
@@ -73,8 +74,3 @@ def _refusal(name: str, value: object, seen: set[str]) -> str | None:
     if not _VALUE.fullmatch(value):
         return "the value must be visible ASCII, with spaces only inside"
     return None
-
-
-def _escape(name: str) -> str:
-    """One reference token of a JSON pointer (RFC 6901 §3)."""
-    return name.replace("~", "~0").replace("/", "~1")

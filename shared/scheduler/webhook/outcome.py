@@ -60,7 +60,7 @@ class Answer:
     timings: Timings
 
     def header(self, name: str) -> str | None:
-        """The first value of this header, whatever its case, or None."""
+        """The first value of this header (its name in lower case, however it came), or None."""
         return next((value for key, value in self.headers if key.lower() == name), None)
 
 

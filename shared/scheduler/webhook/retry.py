@@ -43,7 +43,10 @@ class Ladder:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetryPolicy:
-    """`max_attempts` recorded failures, or `max_age` since the run was due, end it, whichever comes first."""
+    """`max_attempts` recorded failures, or `max_age` since the run was due, end it, whichever comes first.
+
+    A ladder's attempts are its delays and one.
+    """
 
     backoff: Exponential | Ladder
     max_attempts: int
@@ -52,6 +55,8 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         _require(1 <= self.max_attempts <= MAX_ATTEMPTS, f"1 <= max attempts <= {MAX_ATTEMPTS}")
         _require(MIN_DELAY <= self.max_age <= MAX_AGE, "1 s <= max age <= 7 days")
+        rungs = len(self.backoff.delays) if isinstance(self.backoff, Ladder) else self.max_attempts - 1
+        _require(self.max_attempts == rungs + 1, "as many attempts as its ladder has delays, and one")
 
 
 def _require(holds: bool, rule: str) -> None:

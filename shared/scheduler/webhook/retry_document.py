@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from scheduler.errors import InvalidInput, Problem
+from scheduler.webhook.pointer import reference_token
 from scheduler.webhook.retry import DEFAULT, MAX_AGE, MAX_ATTEMPTS, MAX_DELAY, Exponential, Ladder, RetryPolicy
 
 _EXPONENTIAL = {"backoff", "base_seconds", "factor", "cap_seconds", "max_attempts", "max_age_seconds"}
@@ -93,12 +94,12 @@ class _Reader:
         self._pointer = pointer
 
     def invalid(self, name: str, detail: str) -> InvalidInput:
-        return _invalid(f"{self._pointer}/{name.replace('~', '~0').replace('/', '~1')}", detail)
+        return _invalid(f"{self._pointer}/{reference_token(name)}", detail)
 
     def only(self, names: set[str]) -> None:
         for name in self._document:
             if name not in names:
-                raise self.invalid(str(name), "is not a field of this back-off")
+                raise self.invalid(name, "is not a field of this back-off")
 
     def integer(self, name: str, default: int, most: int) -> int:
         value = self._document.get(name, default)
