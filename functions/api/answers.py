@@ -1,0 +1,84 @@
+"""What the API answers: the documents of schedules, runs and attempts, and the responses that carry them."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from documents import fields_of
+from instants import written
+from scheduler.history import LoggedAttempt, Run
+from scheduler.schedules import Schedule
+from scheduler.webhook.request import idempotency_key
+
+CONTENT_TYPE = "application/json"
+
+
+def answer(status: int, document: Mapping[str, Any], **headers: str) -> Response[str]:
+    """A JSON answer; a header's name is written with underscores."""
+    body = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return Response(status, CONTENT_TYPE, body, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def no_content() -> Response[str]:
+    """204."""
+    return Response(204, None, "")
+
+
+def schedule_document(schedule: Schedule, next_run_at: datetime | None) -> dict[str, Any]:
+    """A schedule as its tenant sees it."""
+    return {
+        "id": str(schedule.id),
+        **fields_of(schedule.definition),
+        "status": schedule.status.value,
+        "next_run_at": next_run_at and written(next_run_at),
+        "version": schedule.version,
+        "created_at": written(schedule.created_at),
+        "updated_at": written(schedule.updated_at),
+    }
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """A run as its tenant sees it."""
+    return {
+        "id": str(run.id),
+        "schedule_id": str(run.schedule_id),
+        "scheduled_for": written(run.scheduled_for),
+        "due_at": written(run.due_at),
+        "trigger": run.trigger.value,
+        "state": run.state.value,
+        "reason": run.reason and run.reason.value,
+        "attempt": run.attempt,
+        "failures": run.failures,
+        "next_attempt_at": run.next_attempt_at and written(run.next_attempt_at),
+        "ended_at": run.ended_at and written(run.ended_at),
+        "idempotency_key": idempotency_key(run.schedule_id, run.scheduled_for),
+    }
+
+
+def attempt_document(attempt: LoggedAttempt) -> dict[str, Any]:
+    """One POST of a run; `response` is null where no whole answer came."""
+    headers = [{"name": name, "value": value} for name, value in attempt.response_headers]
+    answered = attempt.status is not None
+    return {
+        "attempt": attempt.attempt,
+        "started_at": written(attempt.started_at),
+        "lateness_ms": attempt.lateness_ms,
+        "outcome": attempt.outcome,
+        "stage": attempt.stage,
+        "status": attempt.status,
+        "detail": attempt.detail,
+        "timings": {
+            "dns_ms": _whole(attempt.dns_ms),
+            "connect_ms": _whole(attempt.connect_ms),
+            "tls_ms": _whole(attempt.tls_ms),
+            "first_byte_ms": _whole(attempt.first_byte_ms),
+            "total_ms": _whole(attempt.total_ms),
+        },
+        "response": {"headers": headers, "body": attempt.response_body} if answered else None,
+    }
+
+
+def _whole(milliseconds: float | None) -> int | None:
+    return None if milliseconds is None else round(milliseconds)

@@ -1,0 +1,87 @@
+"""From an exception's type to its problem document (RFC 9457); docs/errors.md is the catalogue."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from bodies import BodyTooLarge
+from queries import BadParameter
+from scheduler.errors import CarillonError, Conflict, DatabaseUnavailable, InvalidInput, NotFound
+
+CONTENT_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:problem-type:carillon:"
+_RETRY_SECONDS = 5
+
+
+class Forbidden(CarillonError):
+    """The API key is valid, and lacks the scope that the route needs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """One line of the catalogue. `detail` None: the exception's own text is meant for the caller."""
+
+    status: int
+    name: str
+    title: str
+    detail: str | None = None
+
+
+_NOT_FOUND = Kind(status=404, name="not-found", title="Not found")
+
+KINDS: dict[type[Exception], Kind] = {
+    InvalidInput: Kind(
+        status=400,
+        name="invalid-input",
+        title="Invalid input",
+        detail="Nothing was stored: see errors for each field that can't be taken.",
+    ),
+    Forbidden: Kind(status=403, name="forbidden", title="Forbidden"),
+    NotFound: _NOT_FOUND,
+    NotFoundError: Kind(status=404, name="not-found", title="Not found", detail="There is no such route."),
+    Conflict: Kind(status=409, name="conflict", title="Conflict"),
+    BodyTooLarge: Kind(status=413, name="body-too-large", title="Body too large"),
+    DatabaseUnavailable: Kind(
+        status=503,
+        name="unavailable",
+        title="Temporarily unavailable",
+        detail="The request may not have been carried out; look, or try again, in a few seconds.",
+    ),
+    # Whatever nobody foresaw: it is logged with its trace, and its text is not for the caller.
+    Exception: Kind(
+        status=500,
+        name="internal",
+        title="Internal error",
+        detail="The request failed on our side; name the request_id when you report it.",
+    ),
+}
+
+
+def kind_of(error: Exception) -> Kind:
+    """The line of the nearest type that has one."""
+    return next(KINDS[each] for each in type(error).__mro__ if each in KINDS)
+
+
+def problem(error: Exception, request_id: str) -> Response[str]:
+    """The answer to an error."""
+    kind = kind_of(error)
+    document: dict[str, object] = {
+        "type": TYPE_PREFIX + kind.name,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": kind.detail or str(error),
+        "request_id": request_id,
+    }
+    if isinstance(error, InvalidInput):
+        document["errors"] = list(_errors(error))
+    headers = {"Retry-After": str(_RETRY_SECONDS)} if isinstance(error, DatabaseUnavailable) else {}
+    # ASCII, since a caller's lone surrogate may be part of what is wrong.
+    return Response(kind.status, CONTENT_TYPE, json.dumps(document), {**headers})
+
+
+def _errors(error: InvalidInput) -> Iterator[dict[str, str]]:
+    place = {"parameter": error.parameter} if isinstance(error, BadParameter) else None
+    for each in error.problems:
+        yield {**(place or {"pointer": each.pointer}), "detail": each.detail}

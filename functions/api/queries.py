@@ -1,0 +1,78 @@
+"""Reads what a request says outside its body: ids in the path, limits and cursors in the query."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from scheduler.errors import InvalidInput, NotFound, Problem
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 100
+_LONGEST_CURSOR = 200
+_FIRST, _END = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
+
+type Keyset = tuple[datetime, UUID]
+OLDEST: Keyset = (_FIRST, UUID(int=0))
+NEWEST: Keyset = (_END, UUID(int=0))
+
+
+class BadParameter(InvalidInput):
+    """A query parameter that can't be taken; its problem has no pointer, since it is in no document."""
+
+    def __init__(self, parameter: str, detail: str) -> None:
+        super().__init__(Problem(pointer="", detail=detail))
+        self.parameter = parameter
+
+
+def path_id(text: str) -> UUID:
+    """The id of a path; NotFound for any text that is not a UUID in its usual form, since nothing has such an id."""
+    try:
+        found = UUID(text)
+    except ValueError:
+        raise NotFound(f"{text[:64]!a} is no id") from None
+    if str(found) != text.lower():
+        raise NotFound(f"{text[:64]!a} is no id")
+    return found
+
+
+def page(query: Mapping[str, str], first: Keyset) -> tuple[int, Keyset]:
+    """The limit and the keyset of a list's query; BadParameter for what is wrong or unknown."""
+    for name in query:
+        if name not in ("limit", "cursor"):
+            raise BadParameter(name[:64], "is not a parameter here; limit and cursor are")
+    return _limit(query.get("limit")), _keyset(query["cursor"]) if "cursor" in query else first
+
+
+def cursor(moment: datetime, id: UUID) -> str:
+    """An opaque text for the last item of a page."""
+    data = json.dumps([moment.isoformat(), str(id)], separators=(",", ":")).encode()
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _limit(text: str | None) -> int:
+    if text is None:
+        return DEFAULT_LIMIT
+    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= MAX_LIMIT):
+        raise BadParameter("limit", f"must be a whole number from 1 to {MAX_LIMIT}")
+    return int(text)
+
+
+def _keyset(text: str) -> Keyset:
+    try:
+        moment, id = _parts(text)
+        at, last = datetime.fromisoformat(moment), UUID(id)
+        if _FIRST <= at < _END:
+            return at, last
+    except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError):
+        pass  # whatever it is, it is no cursor of ours
+    raise BadParameter("cursor", "is not a next_cursor of this list")
+
+
+def _parts(text: str) -> Any:
+    if len(text) > _LONGEST_CURSOR:
+        raise ValueError("too long")
+    return json.loads(base64.urlsafe_b64decode(text.encode("ascii") + b"=="))

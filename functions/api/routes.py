@@ -1,0 +1,178 @@
+"""The routes: each decodes its request, calls one use case and encodes what came of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Literal
+from uuid import UUID, uuid4
+
+import queries
+from answers import answer, attempt_document, no_content, run_document, schedule_document
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import Response
+from bodies import read_object
+from documents import definition_of, edited
+from scheduler.aws import queue
+from scheduler.aws.logins import login_of
+from scheduler.dispatch import dispatch
+from scheduler.errors import DatabaseUnavailable
+from scheduler.history import History
+from scheduler.schedules import Schedule, Scheduling
+from scheduler.settings import Settings
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database, StatementRefused
+from scheduler.webhook.addresses import TargetPolicy
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What the routes work with."""
+
+    database: Database
+    clock: Clock
+    runs: queue.Queue
+    scheduling: Scheduling
+    history: History
+    policy: TargetPolicy
+    logger: Logger
+
+
+def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
+    """The parts of a deployment; nothing is dialled before the first request."""
+    database = Database(login_of(settings))
+    return Parts(
+        database=database,
+        clock=clock,
+        runs=queue.connect(settings.queue_url),
+        scheduling=Scheduling(database=database, clock=clock, retention=timedelta(days=settings.retention_days)),
+        history=History(database=database, clock=clock),
+        policy=TargetPolicy(local_targets=settings.local_targets),
+        logger=logger,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One call, its API key already judged. `ids` are the path's, as texts; `path` begins with the stage."""
+
+    tenant_id: UUID
+    key_id: str
+    ids: Mapping[str, str]
+    path: str
+    event: dict[str, Any]
+    more_time: Callable[[], bool]
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.event.get("queryStringParameters") or {}
+
+    @property
+    def schedule_id(self) -> UUID:
+        return queries.path_id(self.ids["schedule_id"])
+
+
+def create_schedule(parts: Parts, request: Request) -> Response[str]:
+    definition = definition_of(read_object(request.event), parts.policy)
+    made = parts.scheduling.create(request.tenant_id, uuid4(), definition, changed_by=request.key_id)
+    _send_soon(parts, request, made)
+    return answer(201, _document(parts, made), Location=f"{request.path}/{made.id}")
+
+
+def list_schedules(parts: Parts, request: Request) -> Response[str]:
+    limit, after = queries.page(request.query, queries.OLDEST)
+    found = parts.scheduling.list(request.tenant_id, after=after, most=limit + 1)
+    shown = found[:limit]
+    upcoming = parts.history.next_runs(shown)
+    last = queries.cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
+    documents = [schedule_document(each, upcoming[each.id]) for each in shown]
+    return answer(200, {"schedules": documents, "next_cursor": last})
+
+
+def get_schedule(parts: Parts, request: Request) -> Response[str]:
+    return answer(200, _document(parts, parts.scheduling.get(request.tenant_id, request.schedule_id)))
+
+
+def edit_schedule(parts: Parts, request: Request) -> Response[str]:
+    schedule_id, changes = request.schedule_id, read_object(request.event)
+    changed = parts.scheduling.edit(
+        request.tenant_id,
+        schedule_id,
+        lambda old: edited(old, changes, parts.policy),
+        changed_by=request.key_id,
+    )
+    _send_soon(parts, request, changed)
+    return answer(200, _document(parts, changed))
+
+
+def delete_schedule(parts: Parts, request: Request) -> Response[str]:
+    parts.scheduling.delete(request.tenant_id, request.schedule_id, changed_by=request.key_id)
+    return no_content()
+
+
+def pause_schedule(parts: Parts, request: Request) -> Response[str]:
+    paused = parts.scheduling.pause(request.tenant_id, request.schedule_id, changed_by=request.key_id)
+    return answer(200, _document(parts, paused))
+
+
+def resume_schedule(parts: Parts, request: Request) -> Response[str]:
+    resumed = parts.scheduling.resume(request.tenant_id, request.schedule_id, changed_by=request.key_id)
+    _send_soon(parts, request, resumed)
+    return answer(200, _document(parts, resumed))
+
+
+def list_runs(parts: Parts, request: Request) -> Response[str]:
+    schedule_id = request.schedule_id
+    limit, (before, _) = queries.page(request.query, queries.NEWEST)
+    found = parts.history.runs(request.tenant_id, schedule_id, before=before, most=limit + 1)
+    shown = found[:limit]
+    last = queries.cursor(shown[-1].scheduled_for, shown[-1].id) if len(found) > limit else None
+    return answer(200, {"runs": [run_document(each) for each in shown], "next_cursor": last})
+
+
+def get_run(parts: Parts, request: Request) -> Response[str]:
+    run, attempts = parts.history.run(request.tenant_id, queries.path_id(request.ids["run_id"]))
+    return answer(200, run_document(run) | {"attempts": [attempt_document(each) for each in attempts]})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Route:
+    """A method and a path as in the template and the contract, and the scope that a key needs for it."""
+
+    method: str
+    path: str
+    scope: Literal["read", "write"]
+    carry_out: Callable[[Parts, Request], Response[str]]
+
+
+def _reads(path: str, carry_out: Callable[[Parts, Request], Response[str]]) -> Route:
+    return Route(method="GET", path=path, scope="read", carry_out=carry_out)
+
+
+def _changes(method: str, path: str, carry_out: Callable[[Parts, Request], Response[str]]) -> Route:
+    return Route(method=method, path=path, scope="write", carry_out=carry_out)
+
+
+ROUTES = (
+    _changes("POST", "/v1/schedules", create_schedule),
+    _reads("/v1/schedules", list_schedules),
+    _reads("/v1/schedules/{schedule_id}", get_schedule),
+    _changes("PATCH", "/v1/schedules/{schedule_id}", edit_schedule),
+    _changes("DELETE", "/v1/schedules/{schedule_id}", delete_schedule),
+    _changes("POST", "/v1/schedules/{schedule_id}/pause", pause_schedule),
+    _changes("POST", "/v1/schedules/{schedule_id}/resume", resume_schedule),
+    _reads("/v1/schedules/{schedule_id}/runs", list_runs),
+    _reads("/v1/runs/{run_id}", get_run),
+)
+
+
+def _document(parts: Parts, schedule: Schedule) -> dict[str, Any]:
+    return schedule_document(schedule, parts.history.next_runs([schedule])[schedule.id])
+
+
+def _send_soon(parts: Parts, request: Request, schedule: Schedule) -> None:
+    """Sends the schedule's first runs now, so that one within the next minute does not wait for a tick."""
+    try:
+        dispatch(parts.database, parts.runs, parts.clock, more_time=request.more_time, schedule_id=schedule.id)
+    except (DatabaseUnavailable, StatementRefused) as error:
+        # The change is committed, and the planner sends what is left: the caller has nothing to repeat.
+        parts.logger.warning("runs.left_to_the_planner", schedule_id=str(schedule.id), error=str(error))

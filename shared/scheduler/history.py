@@ -1,0 +1,138 @@
+"""What tenants may look back on, and forward to: a schedule's runs, a run's attempts, when a schedule fires next."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Self
+from uuid import UUID
+
+from scheduler.calendar.occurrences import next_occurrence
+from scheduler.calendar.spec import CalendarSpec
+from scheduler.errors import NotFound
+from scheduler.planning import calendar_spec
+from scheduler.runs import Reason, State, scheduled_for_of
+from scheduler.schedules import Schedule, Status
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database, Row
+from scheduler.timing import TICK
+
+_ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.CANCELLED})
+
+
+class Trigger(StrEnum):
+    """What made a run."""
+
+    SCHEDULE = "schedule"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """A stored run. `attempt` counts claims, `failures` recorded failed attempts; `next_attempt_at` is None once it ended."""
+
+    id: UUID
+    schedule_id: UUID
+    scheduled_for: datetime
+    due_at: datetime
+    state: State
+    reason: Reason | None
+    attempt: int
+    failures: int
+    next_attempt_at: datetime | None
+    ended_at: datetime | None
+    trigger: Trigger
+
+    @classmethod
+    def from_row(cls, row: Row) -> Self:
+        """The run of a row."""
+        state = State(row["state"])
+        return cls(
+            id=row["id"],
+            schedule_id=row["schedule_id"],
+            scheduled_for=row["scheduled_for"],
+            due_at=row["due_at"],
+            state=state,
+            reason=Reason(row["reason"]) if row["reason"] else None,
+            attempt=row["attempt"],
+            failures=row["failures"],
+            next_attempt_at=None if state in _ENDED else row["next_attempt_at"],
+            ended_at=row["ended_at"],
+            trigger=Trigger(row["trigger"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoggedAttempt:
+    """One POST that was tried. `status`, headers and body are the receiver's, where it answered; times in milliseconds."""
+
+    attempt: int
+    started_at: datetime
+    lateness_ms: int
+    outcome: str
+    stage: str | None
+    status: int | None
+    detail: str | None
+    response_headers: tuple[tuple[str, str], ...]
+    response_body: str
+    dns_ms: float | None
+    connect_ms: float | None
+    tls_ms: float | None
+    first_byte_ms: float | None
+    total_ms: float
+
+    @classmethod
+    def from_row(cls, row: Row) -> Self:
+        """The attempt of a row, whose columns are its fields."""
+        headers = tuple((name, value) for name, value in row["response_headers"])
+        return cls(**(row | {"response_headers": headers}))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class History:
+    """The reads, over one database and clock."""
+
+    database: Database
+    clock: Clock
+
+    def runs(self, tenant_id: UUID, schedule_id: UUID, *, before: datetime, most: int) -> list[Run]:
+        """At most `most` runs of a schedule, scheduled earlier than `before`, newest first. NotFound: no such schedule."""
+        with self.database.transaction() as transaction:
+            if not transaction.run("schedules.get", tenant_id=tenant_id, id=schedule_id):
+                raise NotFound(f"no schedule {schedule_id}")
+            rows = transaction.run(
+                "history.runs", tenant_id=tenant_id, schedule_id=schedule_id, before=before, most=most
+            )
+        return [Run.from_row(row) for row in rows]
+
+    def run(self, tenant_id: UUID, run_id: UUID) -> tuple[Run, list[LoggedAttempt]]:
+        """One run with its attempts, oldest first; NotFound."""
+        scheduled_for = scheduled_for_of(run_id)
+        if scheduled_for is None:
+            raise NotFound(f"no run {run_id}")
+        with self.database.transaction() as transaction:
+            rows = transaction.run("history.run", tenant_id=tenant_id, id=run_id, scheduled_for=scheduled_for)
+            if not rows:
+                raise NotFound(f"no run {run_id}")
+            attempts = transaction.run("history.attempts", run_id=run_id, scheduled_for=scheduled_for)
+        return Run.from_row(rows[0]), [LoggedAttempt.from_row(row) for row in attempts]
+
+    def next_runs(self, schedules: Iterable[Schedule]) -> dict[UUID, datetime | None]:
+        """When each schedule fires next, un-jittered; None while it does not fire, or when it has nothing left."""
+        listed = list(schedules)
+        ids = sorted({schedule.calendar_id for schedule in listed if schedule.status is Status.ACTIVE})
+        if not ids:
+            return dict.fromkeys(schedule.id for schedule in listed)
+        with self.database.transaction() as transaction:
+            now = self.clock(transaction)
+            specs = {row["id"]: calendar_spec(row) for row in transaction.run("history.calendars", ids=ids)}
+        return {schedule.id: _next_run(schedule, specs.get(schedule.calendar_id), now) for schedule in listed}
+
+
+def _next_run(schedule: Schedule, spec: CalendarSpec | None, now: datetime) -> datetime | None:
+    if schedule.status is not Status.ACTIVE or spec is None:
+        return None
+    following = next_occurrence(spec, max(now, schedule.active_from - TICK))
+    end_at = schedule.definition.timing.end_at
+    return following if following and (end_at is None or following < end_at) else None

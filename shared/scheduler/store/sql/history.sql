@@ -1,0 +1,30 @@
+-- name: runs
+-- A schedule's runs before the keyset, newest first: UNIQUE (schedule_id, scheduled_for) is their order, partition by partition.
+select
+    r.id, r.schedule_id, r.scheduled_for, r.due_at, r.state, r.reason, r.attempt, r.failures, r.next_attempt_at,
+    r.ended_at, r.trigger
+from job_run as r
+where r.schedule_id = :schedule_id and r.tenant_id = :tenant_id and r.scheduled_for < :before
+order by r.scheduled_for desc
+limit :most
+
+-- name: run
+select
+    r.id, r.schedule_id, r.scheduled_for, r.due_at, r.state, r.reason, r.attempt, r.failures, r.next_attempt_at,
+    r.ended_at, r.trigger
+from job_run as r
+where r.id = :id and r.scheduled_for = :scheduled_for and r.tenant_id = :tenant_id
+
+-- name: attempts
+-- The POSTs of one run, in order. An attempt that left no outcome has no row.
+select
+    a.attempt, a.started_at, a.lateness_ms, a.outcome, a.stage, a.status, a.detail, a.response_headers, a.response_body,
+    a.dns_ms, a.connect_ms, a.tls_ms, a.first_byte_ms, a.total_ms
+from attempt as a
+where a.run_id = :run_id and a.scheduled_for = :scheduled_for
+order by a.attempt
+
+-- name: calendars
+select c.id, c.kind, c.expression, c.timezone, c.gap, c.overlap, c.anchor
+from calendar as c
+where c.id = any(cast(:ids as bigint []))
