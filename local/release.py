@@ -72,7 +72,7 @@ def _sam(command: str, *, environment: Mapping[str, str], words: list[str]) -> N
         "AWS_DEFAULT_REGION": REGION,
         **environment,
     }
-    program = [tool("sam", "sam"), command, *words]
+    program: list[str | Path] = [tool("sam", "sam"), command, *words]
     children.run(f"sam {command}", program, environment=settings, folder=PROJECT, log=KEPT / f"sam-{command}.log")
 
 
