@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Self
 
+from scheduler.webhook.addresses import TargetPolicy
 from scheduler.webhook.request import OutboundRequest
-from scheduler.webhook.target import TargetPolicy
 
 LOCAL = TargetPolicy(local_targets=True)
 PUBLIC = TargetPolicy(local_targets=False)

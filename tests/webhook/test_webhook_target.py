@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scheduler.errors import InvalidInput
-from scheduler.webhook.addresses import LOCAL, NEVER
+from scheduler.webhook.addresses import LOCAL, NEVER, TargetPolicy, address_allowed
 from scheduler.webhook.headers import check_headers
-from scheduler.webhook.target import Target, TargetPolicy, address_allowed, check_url
+from scheduler.webhook.target import Target, check_url
 
 PUBLIC = TargetPolicy(local_targets=False)
 ON_ONE_MACHINE = TargetPolicy(local_targets=True)

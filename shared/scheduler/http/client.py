@@ -30,8 +30,6 @@ from scheduler.webhook.outcome import Answer, Failure, Stage
 from scheduler.webhook.request import OutboundRequest
 from scheduler.webhook.target import check_url
 
-__all__ = ["Answer", "Client", "Failure"]
-
 EXCERPT_BYTES = 1024
 # Read on up to here so that the connection can be kept; what is longer costs its sender the connection.
 DRAIN_BYTES = 64 * 1024

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 from scheduler.errors import InvalidInput, Problem
-from scheduler.webhook.addresses import TargetPolicy, address_allowed, refusal
-
-__all__ = ["MAX_URL_LENGTH", "PUBLIC_PORTS", "Target", "TargetPolicy", "address_allowed", "check_url", "refusal"]
+from scheduler.webhook.addresses import TargetPolicy
 
 MAX_URL_LENGTH = 2048
 PUBLIC_PORTS = frozenset({443, 8443})
