@@ -21,7 +21,8 @@ _LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 class DayRule:
     """Day-of-month, month and day-of-week together, by the rule of Vixie's cron.
 
-    A field that starts with `*` is unrestricted: both day fields are then to be met; otherwise either is enough.
+    A field that starts with `*` is unrestricted: both day fields are then to be met; otherwise either is enough. `all_days`:
+    the two allow any day of a month that is in; `every_day`: and all months are in.
     """
 
     def __init__(self, day_of_month: Field, month: Field, day_of_week: Field) -> None:
@@ -31,9 +32,9 @@ class DayRule:
         self._intersect = day_of_month.star or day_of_week.star
         # The latest question and its answer: no day from the one to the other matches but the answer itself.
         self._latest = (0, -1)
-        self.every_day = month.full and (
-            (day_of_month.full and day_of_week.full) if self._intersect else (day_of_month.full or day_of_week.full)
-        )
+        sides = day_of_month.full, day_of_week.full
+        self.all_days = all(sides) if self._intersect else any(sides)
+        self.every_day = month.full and self.all_days
 
     def days_in(self, month: MonthShape) -> list[int]:
         """The matching days of a month of this shape, whatever its name, in order."""
@@ -73,7 +74,7 @@ class DayRule:
         """
         if self._day_of_month.specials or self._day_of_week.specials:
             return None
-        if not self._intersect and (self._day_of_month.full or self._day_of_week.full):
+        if self.all_days and not self._intersect:
             return None
         lists = (",".join(map(str, sorted(f.values))) for f in (self._day_of_month, self._month, self._day_of_week))
         return croniter(" ".join(("0", "0", *lists)), 0.0, day_or=not self._intersect)
@@ -81,12 +82,12 @@ class DayRule:
     def search(self, day: int) -> int:
         """`following` without the memos."""
         if self._walker is None:
-            return next(matching for matching in self._from_month_of(day) if matching >= day)
+            return next(matching for matching in self.from_month_of(day) if matching >= day)
         # A walker keeps its place; a copy a search lets threads share the parsed one.
         instant: float = copy.copy(self._walker).get_next(float, start_time=float(day * DAY_SECONDS - 60))
         return int(instant) // DAY_SECONDS
 
-    def _from_month_of(self, day: int) -> Iterator[int]:
+    def from_month_of(self, day: int) -> Iterator[int]:
         """All matching days from the first of this day's month on."""
         start = date.fromordinal(day + EPOCH_ORDINAL)
         for months in count(start.year * 12 + start.month - 1):

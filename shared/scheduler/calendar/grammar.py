@@ -33,6 +33,7 @@ class CronRule:
 
     def __init__(self, fields: tuple[Field, Field, Field, Field, Field]) -> None:
         minute, hour, *days = fields
+        self.fields = fields
         self.expression = " ".join(map(str, fields))
         self.wildcard = minute.star or hour.star
         self.days = day_rule(*days)

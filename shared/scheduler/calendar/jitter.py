@@ -4,7 +4,16 @@ import hashlib
 from datetime import datetime
 from uuid import UUID
 
-from scheduler.calendar.spec import epoch_seconds
+from scheduler.calendar.occurrences import next_occurrence
+from scheduler.calendar.spec import CalendarSpec, epoch_seconds
+
+
+def jitter_limit(spec: CalendarSpec, scheduled_for: datetime, wanted: int) -> int:
+    """`wanted` seconds, or as many as keep the effective time before the calendar's next occurrence."""
+    following = next_occurrence(spec, scheduled_for)
+    if following is None:
+        return wanted
+    return min(wanted, epoch_seconds(following) - epoch_seconds(scheduled_for) - 1)
 
 
 def jitter_seconds(schedule_id: UUID, scheduled_for: datetime, max_seconds: int) -> int:
@@ -12,7 +21,7 @@ def jitter_seconds(schedule_id: UUID, scheduled_for: datetime, max_seconds: int)
 
     The first 32 bits of SHA-256 over `jitter <schedule id> <seconds since the epoch>`, modulo `max_seconds` + 1: few
     enough bits that SQL can say the same.
-    The caller keeps `max_seconds` below the time to the next occurrence. ValueError for a negative limit.
+    `jitter_limit` keeps `max_seconds` below the time to the next occurrence. ValueError for a negative limit.
     """
     if max_seconds < 0:
         raise ValueError(f"a jitter of {max_seconds} seconds would fire early")
