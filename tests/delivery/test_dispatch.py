@@ -86,6 +86,22 @@ def test_a_message_can_overtake_its_mark(depot: Depot, monkeypatch: pytest.Monke
     assert depot.run(run_id)["attempt"] == 1
 
 
+def test_a_run_that_is_cancelled_while_it_is_sent_stays_cancelled(
+    depot: Depot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = depot.one_run("http://127.0.0.1:9/")
+    [[schedule_id]] = depot.world.sql("select schedule_id from job_run")
+    send = depot.runs.client.send_message_batch
+
+    def delete_meanwhile(**words: object) -> object:
+        depot.world.scheduling.delete(depot.world.tenant_id, schedule_id, changed_by="test")
+        return send(**words)
+
+    monkeypatch.setattr(depot.runs.client, "send_message_batch", delete_meanwhile)
+    depot.dispatch()
+    assert depot.run(run_id)["state"] == "cancelled"
+
+
 def test_a_purged_queue_is_filled_again_by_the_sweep(depot: Depot) -> None:
     with Receiver() as receiver:
         run_id = depot.one_run(receiver.url())

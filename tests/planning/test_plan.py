@@ -177,3 +177,18 @@ def test_no_infinity_and_no_year_10000_can_be_stored(world: World) -> None:
 def test_a_timing_needs_exactly_one_expression() -> None:
     with pytest.raises(Exception, match="exactly one"):
         Timing(cron="* * * * *", rate="1 hour")
+
+
+def test_a_cursor_never_moves_back(world: World) -> None:
+    schedule = world.create(cron="* * * * *")
+    before = world.sql("select planned_through, next_fire_at from calendar")
+    with world.database.transaction() as transaction:
+        moved = transaction.change(
+            "planning.advance",
+            ids=[schedule.calendar_id],
+            next_fire_ats=[T0 + timedelta(seconds=2)],
+            horizon=T0 + timedelta(seconds=1),
+            tzdata_version="2026a",
+        )
+    assert moved == 0
+    assert world.sql("select planned_through, next_fire_at from calendar") == before

@@ -1,0 +1,60 @@
+"""Migrations: run again they change nothing, two at once wait for each other, and an old server is refused."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from scheduler.errors import MisconfiguredError
+from scheduler.store import migrations
+from scheduler.store.connection import Database, Login
+from scheduler.store.migrations import upgrade
+
+from local.postgres import Server
+from tests.conftest import login_to
+
+
+@pytest.fixture
+def empty(server: Server) -> Iterator[Login]:
+    server.create_database("empty")
+    yield login_to(server, "empty")
+    server.drop_database("empty")
+
+
+def count_tables(login: Login) -> int:
+    connection = pg8000.native.Connection(
+        login.user, host=login.host, port=login.port, database=login.database, password=login.password
+    )
+    try:
+        [[count]] = connection.run("select count(*) from pg_tables where schemaname = 'public'")
+        return int(count)
+    finally:
+        connection.close()
+
+
+def test_two_migrations_at_once_and_a_third_later_make_one_schema(empty: Login) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(upgrade, empty) for _ in range(2)]:
+            done.result(timeout=60)
+    tables = count_tables(empty)
+    upgrade(empty)
+    assert count_tables(empty) == tables > 0
+
+
+def test_a_server_older_than_18_is_refused_by_name(empty: Login, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(migrations, "_LEAST_VERSION", 190_000)
+    with pytest.raises(MisconfiguredError, match="PostgreSQL 18 or newer"):
+        upgrade(empty)
+    assert count_tables(empty) == 0
+
+
+def test_functions_sessions_have_limits_and_are_in_utc(database: Database) -> None:
+    limits = {}
+    with database.transaction() as transaction:
+        for name in ("statement_timeout", "idle_in_transaction_session_timeout", "transaction_timeout", "TimeZone"):
+            limits[name] = transaction._connection.run(f"show {name}")[0][0]
+    assert limits == {
+        "statement_timeout": "20s",
+        "idle_in_transaction_session_timeout": "10s",
+        "transaction_timeout": "1min",
+        "TimeZone": "UTC",
+    }

@@ -1,0 +1,67 @@
+"""Maintenance: partitions stand ahead, old ones go, and no run leaves without a recorded outcome."""
+
+from datetime import date, timedelta
+
+import pg8000.native
+from scheduler.maintenance import AHEAD, Upkeep, maintain
+
+from tests.conftest import FIRST_DAY
+from tests.depot import Depot
+from tests.world import T0, World
+
+
+def upkeep(world: World, retention_days: int = 35) -> Upkeep:
+    return maintain(world.database, world.clock, retention=timedelta(days=retention_days), more_time=lambda: True)
+
+
+def days(world: World, table: str = "job_run") -> list[date]:
+    rows = world.sql(
+        "select to_date(right(relname, 8), 'YYYYMMDD') from pg_inherits join pg_class on inhrelid = oid "
+        "where inhparent = cast(:table as regclass) order by 1",
+        table=table,
+    )
+    return [row[0] for row in rows]
+
+
+def test_partitions_stand_two_months_ahead_and_a_second_call_makes_none(world: World) -> None:
+    assert upkeep(world).made > 0
+    assert days(world)[-1] == T0.date() + AHEAD
+    assert days(world) == days(world, "attempt")
+    assert upkeep(world).made == 0
+
+
+def test_days_older_than_the_retention_are_dropped(world: World) -> None:
+    world.clock.move(days=10)
+    done = upkeep(world, retention_days=7)
+    assert done.dropped == 6
+    assert days(world)[0] == FIRST_DAY + timedelta(days=6)
+
+
+def test_an_unfinished_run_ends_as_expired_with_its_event_before_its_day_is_dropped(depot: Depot) -> None:
+    depot.one_run("http://127.0.0.1:9/")
+    depot.world.clock.move(days=10)
+    assert upkeep(depot.world, retention_days=7).expired == 1
+    [[detail]] = depot.world.sql("select detail from outbox where type = 'schedule.run.failed'")
+    assert detail["reason"] == "expired"
+
+
+def test_a_day_that_somebody_reads_is_kept_for_the_next_time(world: World) -> None:
+    login = world.login
+    reader = pg8000.native.Connection(
+        login.user, host=login.host, port=login.port, database=login.database, password=login.password
+    )
+    reader.run("begin")
+    reader.run("select count(*) from job_run_20261128")
+    world.clock.move(days=10)
+    done = upkeep(world, retention_days=7)
+    assert done.kept == ("2026-11-28",)
+    assert done.dropped == 5
+    reader.run("rollback")
+    reader.close()
+    assert upkeep(world, retention_days=7).dropped == 1
+
+
+def test_what_there_is_no_time_for_is_kept(world: World) -> None:
+    world.clock.move(days=10)
+    done = maintain(world.database, world.clock, retention=timedelta(days=7), more_time=lambda: False)
+    assert (done.dropped, len(done.kept)) == (0, 6)
