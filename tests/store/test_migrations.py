@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+import pg8000.native
 import pytest
 from scheduler.errors import MisconfiguredError
 from scheduler.store import migrations
