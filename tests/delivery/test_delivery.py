@@ -3,7 +3,7 @@
 import json
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,17 +12,25 @@ from scheduler.aws.keys import Keys
 from scheduler.delivery import Message
 from scheduler.leases import record
 from scheduler.runs import id_prefix
-from scheduler.store.connection import Database
+from scheduler.store.connection import Database, Transaction
 from scheduler.webhook.outcome import Answer, Timings
 from scheduler.webhook.request import idempotency_key
 from standardwebhooks.webhooks import Webhook
 
 from tests.depot import SECRET, Depot
 from tests.http.receiver import Received, Receiver, says
-from tests.world import T0
+from tests.world import T0, Hands
 
 FAILS = says(b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n")
 OK_ANSWER = Answer(status=204, headers=(), body_excerpt=b"", timings=Timings(total=1))
+
+
+def cut_connections(depot: Depot) -> None:
+    """Ends every session of the product's in this database."""
+    depot.world.sql(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'carillon' "
+        "and datname = current_database()"
+    )
 
 
 def verify(received: Received) -> None:
@@ -317,16 +325,33 @@ def test_a_database_that_is_away_keeps_every_message(depot: Depot) -> None:
 
 def test_a_connection_lost_during_the_posts_loses_no_outcome(depot: Depot) -> None:
     def cut(peer: object, received: Received) -> None:
-        depot.world.sql(
-            "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'carillon' "
-            "and datname = current_database()"
-        )
+        cut_connections(depot)
         says(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")(peer, received)  # type: ignore[arg-type]
 
     with Receiver(script=cut) as receiver:
         run_id = depot.one_run(receiver.url())
         assert depot.deliver(run_id) == []
     assert depot.run(run_id)["state"] == "succeeded"
+
+
+def test_a_connection_lost_inside_the_record_is_made_up_for_by_a_second_try(depot: Depot) -> None:
+    class Cutting(Hands):
+        """Cuts its own connection the second time it is read: inside the record."""
+
+        calls = 0
+
+        def __call__(self, transaction: Transaction) -> datetime:
+            self.calls += 1
+            if self.calls == 2:
+                cut_connections(depot)
+            return self.now
+
+    with Receiver() as receiver:
+        run_id = depot.one_run(receiver.url())
+        depot.world.clock = Cutting()
+        assert depot.deliver(run_id) == []
+    assert depot.run(run_id)["state"] == "succeeded"
+    assert len(receiver.requests) == 1
 
 
 def test_the_default_body_names_the_run_and_no_attempt(depot: Depot) -> None:
