@@ -7,7 +7,6 @@ from brute_walk import Change, Meaning, changes, walk
 from expressions import Expression, expressions
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scheduler.calendar.grammar import parse_cron
 from scheduler.calendar.occurrences import next_occurrence, occurrences
 from scheduler.calendar.spec import Gap, Overlap, at, cron
 from scheduler.errors import InvalidExpression
@@ -114,13 +113,3 @@ def test_asking_again_from_each_instant_gives_the_same_list(
     assert whole == sorted(set(whole))
     for instant, following in zip([low, *whole], whole, strict=False):
         assert next_occurrence(spec, instant) == following
-
-
-@settings(max_examples=200, deadline=None, database=None)
-@given(expression=expressions(), start=st.integers(0, 40_000))
-def test_the_two_searches_for_days_agree(expression: Expression, start: int) -> None:
-    try:
-        rule = parse_cron(expression.text).days
-    except InvalidExpression:
-        return
-    assert rule.search(start) == next(day for day in rule.from_month_of(start) if day >= start)

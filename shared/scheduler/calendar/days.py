@@ -1,13 +1,9 @@
 """Which days a cron expression means, and the next of them. Days are counted from 1970-01-01, which is day 0."""
 
-import calendar
-import copy
-from collections.abc import Iterator
+from bisect import bisect_left
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import count
-
-from croniter import croniter
 
 from scheduler.calendar.fields import Field
 from scheduler.calendar.special import MonthShape
@@ -15,7 +11,7 @@ from scheduler.calendar.special import MonthShape
 DAY_SECONDS = 86_400
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 
-_LENGTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 class DayRule:
@@ -27,32 +23,24 @@ class DayRule:
 
     def __init__(self, day_of_month: Field, month: Field, day_of_week: Field) -> None:
         self._day_of_month = day_of_month
-        self._month = month
         self._day_of_week = day_of_week
-        self._intersect = day_of_month.star or day_of_week.star
+        self._months = sorted(month.values)
+        # What is known of each shape of month, 28 at most.
+        self._known: dict[MonthShape, list[int]] = {}
         # The latest question and its answer: no day from the one to the other matches but the answer itself.
         self._latest = (0, -1)
+        self.intersect = day_of_month.star or day_of_week.star
         sides = day_of_month.full, day_of_week.full
-        self.all_days = all(sides) if self._intersect else any(sides)
+        self.all_days = all(sides) if self.intersect else any(sides)
         self.every_day = month.full and self.all_days
-
-    def days_in(self, month: MonthShape) -> list[int]:
-        """The matching days of a month of this shape, whatever its name, in order."""
-        all_days = range(1, month.length + 1)
-        by_date = {day for day in self._day_of_month.values if day <= month.length}
-        by_week = {day for day in all_days if month.weekday(day) in self._day_of_week.values}
-        by_date |= {special.day(month) or 0 for special in self._day_of_month.specials}
-        by_week |= {special.day(month) or 0 for special in self._day_of_week.specials}
-        met = by_date & by_week if self._intersect else by_date | by_week
-        return sorted(met - {0})
 
     @property
     def possible(self) -> bool:
         """Whether some day of the 400-year Gregorian cycle matches: each month begins on every weekday within it."""
         return any(
-            self.days_in(MonthShape(length, first))
-            for month in self._month.values
-            for length in ({28, 29} if month == 2 else {_LENGTHS[month - 1]})
+            self._days_in(MonthShape(length, first))
+            for month in self._months
+            for length in ({28, 29} if month == 2 else {_LENGTHS[month]})
             for first in range(7)
         )
 
@@ -66,37 +54,38 @@ class DayRule:
             self._latest = day, found
         return found
 
-    @cached_property
-    def _walker(self) -> croniter | None:
-        """croniter over plain lists, or None where a rule is beyond it: it knows no LW, L-n or nL and no mixed list.
-
-        It reads a list of all values as a star, which turns "either" into "both": such a rule is not for it.
-        """
-        if self._day_of_month.specials or self._day_of_week.specials:
-            return None
-        if self.all_days and not self._intersect:
-            return None
-        lists = (",".join(map(str, sorted(f.values))) for f in (self._day_of_month, self._month, self._day_of_week))
-        return croniter(" ".join(("0", "0", *lists)), 0.0, day_or=not self._intersect)
-
     def search(self, day: int) -> int:
-        """`following` without the memos."""
-        if self._walker is None:
-            return next(matching for matching in self.from_month_of(day) if matching >= day)
-        # A walker keeps its place; a copy a search lets threads share the parsed one.
-        instant: float = copy.copy(self._walker).get_next(float, start_time=float(day * DAY_SECONDS - 60))
-        return int(instant) // DAY_SECONDS
+        """`following` without the memos: month by month, those that are in."""
+        ordinal = day + EPOCH_ORDINAL
+        start = date.fromordinal(ordinal)
+        for year in count(start.year):
+            for month in self._months:
+                if year > start.year or month >= start.month:
+                    before = date(year, month, 1).toordinal() - 1
+                    days = self._days_in(MonthShape(_length(year, month), (before + 1) % 7))
+                    if days and before + days[-1] >= ordinal:
+                        return before + days[bisect_left(days, ordinal - before)] - EPOCH_ORDINAL
+        raise AssertionError("years do not end")
 
-    def from_month_of(self, day: int) -> Iterator[int]:
-        """All matching days from the first of this day's month on."""
-        start = date.fromordinal(day + EPOCH_ORDINAL)
-        for months in count(start.year * 12 + start.month - 1):
-            year, month = divmod(months, 12)
-            if month + 1 in self._month.values:
-                first = date(year, month + 1, 1)
-                length = calendar.monthrange(year, month + 1)[1]
-                before = first.toordinal() - EPOCH_ORDINAL - 1
-                yield from (before + each for each in self.days_in(MonthShape(length, first.isoweekday() % 7)))
+    def _days_in(self, month: MonthShape) -> list[int]:
+        """The matching days of a month of this shape, whatever its name, in order."""
+        days = self._known.get(month)
+        if days is None:
+            days = self._known[month] = self._read(month)
+        return days
+
+    def _read(self, month: MonthShape) -> list[int]:
+        by_date = {day for day in self._day_of_month.values if day <= month.length}
+        by_week = {day for day in range(1, month.length + 1) if month.weekday(day) in self._day_of_week.values}
+        by_date |= {special.day(month) or 0 for special in self._day_of_month.specials}
+        by_week |= {special.day(month) or 0 for special in self._day_of_week.specials}
+        met = by_date & by_week if self.intersect else by_date | by_week
+        return sorted(met - {0})
+
+
+def _length(year: int, month: int) -> int:
+    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if leap else _LENGTHS[month]
 
 
 @lru_cache(maxsize=2048)

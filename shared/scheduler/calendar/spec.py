@@ -8,6 +8,7 @@ from enum import StrEnum
 from scheduler.calendar.grammar import parse_cron
 from scheduler.calendar.offsets import Gap, Overlap
 from scheduler.calendar.rates import format_rate, parse_rate
+from scheduler.calendar.second_reader import confirm
 from scheduler.calendar.text import quoted
 from scheduler.calendar.zones import validate
 from scheduler.errors import InvalidExpression
@@ -47,6 +48,7 @@ class CalendarSpec:
 def cron(expression: str, timezone: str, *, gap: Gap = Gap.SHIFT, overlap: Overlap = Overlap.FIRST) -> CalendarSpec:
     """A five-field cron expression on a zone's wall clock. InvalidExpression for either text."""
     rule = parse_cron(expression)
+    confirm(rule.expression)
     validate(timezone)
     return CalendarSpec(
         kind=Kind.CRON, expression=rule.expression, timezone=timezone, gap=gap, overlap=overlap, anchor=0
