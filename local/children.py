@@ -30,6 +30,10 @@ class Child:
             self.process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(grace_seconds)
+        self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to the program and all that it started."""
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

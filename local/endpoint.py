@@ -52,6 +52,12 @@ class Endpoint:
             self._note.unlink()
         shutil.rmtree(self._temporary, ignore_errors=True)
 
+    def abandon(self) -> None:
+        """Ends it without writing its state: the next start finds what the last stop left, and no half-made stack."""
+        if self._child is not None:
+            self._child.kill()
+        self.stop()
+
     def client_environment(self) -> dict[str, str]:
         """The variables that make an AWS tool talk to this endpoint and to nothing else."""
         return {

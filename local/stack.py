@@ -108,7 +108,11 @@ def _secret(database: postgres.Server, endpoint: Endpoint) -> str:
 
 def _deploy(endpoint: Endpoint, parameters: Mapping[str, str], notes: Notes) -> None:
     notes.deployed = None
-    release.deploy(endpoint, parameters)
+    try:
+        release.deploy(endpoint, parameters)
+    except BaseException:
+        endpoint.abandon()
+        raise
     # The endpoint writes its state when it stops. What the database will hold from now on can be read with the deployed
     # key only, so the key must be on disk before anything else happens.
     endpoint.stop()
