@@ -40,8 +40,6 @@ def _show(running: stack.Stack) -> None:
     try:
         board = Board(names=_schedules(client, receiver))
         receiver.on_received = board.post
-        # The timer's first tick comes a minute after the deployment; nobody should have to wait for it.
-        running.invoke("PlannerFunctionName", {})
         print(_introduction(running, credentials), flush=True)
         while True:
             _look(client, board)
