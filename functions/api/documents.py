@@ -17,12 +17,15 @@ from scheduler.schedules import Definition
 from scheduler.timing import Timing
 from scheduler.webhook.addresses import TargetPolicy
 from scheduler.webhook.headers import check_headers
+from scheduler.webhook.pointer import reference_token
 from scheduler.webhook.request import body_bytes
 from scheduler.webhook.target import check_url
 
 _KINDS = ("cron", "rate", "at")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _REFUSED = "refused"
+# Of an unknown field's name as it is shown.
+_LONGEST_NAME = 200
 
 
 type _Judge = Callable[[Any, ValidationInfo], Any]
@@ -110,7 +113,11 @@ def definition_of(document: Mapping[str, Any], policy: TargetPolicy) -> Definiti
     try:
         fields = _Document.model_validate(document, context=policy)
     except ValidationError as error:
-        problems += [problem for details in error.errors(include_url=False) for problem in _problems(details)]
+        problems += [
+            problem
+            for details in error.errors(include_url=False, include_input=False)
+            for problem in _problems(details)
+        ]
     if problems:
         raise InvalidInput(*problems)
     return _definition(fields)
@@ -171,16 +178,22 @@ def _problems(details: ErrorDetails) -> Iterator[Problem]:
     if details["type"] == _REFUSED:
         yield from details["ctx"]["problems"]
         return
-    sentences = {
-        "missing": "is required",
-        "extra_forbidden": f"is not a field here; the fields are {', '.join(_Document.model_fields)}",
-    }
-    if len(details["loc"]) > 1:
-        sentences["extra_forbidden"] = f"is not a field here; the fields are {', '.join(_Dst.model_fields)}"
-    pointer = "".join(f"/{_escape(str(token))}" for token in details["loc"])
-    yield Problem(pointer=pointer, detail=sentences.get(details["type"], details["msg"]))
+    pointer = "".join(f"/{reference_token(str(token)[:_LONGEST_NAME])}" for token in details["loc"])
+    yield Problem(pointer=pointer, detail=_sentence(details))
 
 
-def _escape(token: str) -> str:
-    """One reference token of a JSON pointer (RFC 6901 §3), cut where a tenant's own name is very long."""
-    return token[:200].replace("~", "~0").replace("/", "~1")
+def _sentence(details: ErrorDetails) -> str:
+    match details["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            model = _Document if len(details["loc"]) == 1 else _Dst
+            return f"is not a field here; the fields are {', '.join(model.model_fields)}"
+        case "model_type":
+            return "must be an object"
+        case "string_type":
+            return "must be a string"
+        case "string_unicode":
+            return "must not hold lone surrogates, in a name or a value"
+        case _:
+            return details["msg"]

@@ -12,6 +12,8 @@ from scheduler.errors import CarillonError, Conflict, DatabaseUnavailable, Inval
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:problem-type:carillon:"
+# Of one answer: a body can hold more bad fields than an answer has room for.
+MOST_ERRORS = 100
 _RETRY_SECONDS = 5
 
 
@@ -76,12 +78,14 @@ def problem(error: Exception, request_id: str) -> Response[str]:
     }
     if isinstance(error, InvalidInput):
         document["errors"] = list(_errors(error))
-    headers = {"Retry-After": str(_RETRY_SECONDS)} if isinstance(error, DatabaseUnavailable) else {}
+    headers: dict[str, str | list[str]] = {}
+    if isinstance(error, DatabaseUnavailable):
+        headers["Retry-After"] = str(_RETRY_SECONDS)
     # ASCII, since a caller's lone surrogate may be part of what is wrong.
-    return Response(kind.status, CONTENT_TYPE, json.dumps(document), {**headers})
+    return Response(kind.status, CONTENT_TYPE, json.dumps(document), headers)
 
 
 def _errors(error: InvalidInput) -> Iterator[dict[str, str]]:
-    place = {"parameter": error.parameter} if isinstance(error, BadParameter) else None
-    for each in error.problems:
-        yield {**(place or {"pointer": each.pointer}), "detail": each.detail}
+    for each in error.problems[:MOST_ERRORS]:
+        place = {"parameter": error.parameter} if isinstance(error, BadParameter) else {"pointer": each.pointer}
+        yield place | {"detail": each.detail}
