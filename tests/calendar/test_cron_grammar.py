@@ -35,6 +35,7 @@ REFUSED = [
     ("* * * * * *", "cron", 10, "there are no seconds"),
     ("0 0 1 1 0 0 2024", "cron", 10, "no years"),
     ("0 0 12 1 1 ? 2030", "cron", 11, "'0 12 1 1 *'"),
+    ("0 12 * * ? 2030", "cron", 11, "'0 12 * * *', with weekdays from 0"),
     ("0,,5 * * * *", "minute", 2, "missing"),
     ("5, * * * *", "minute", 2, "missing"),
     ("1-5-9 * * * *", "minute", 2, "not a value"),

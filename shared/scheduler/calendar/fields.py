@@ -178,7 +178,7 @@ def _not_a_value(kind: FieldKind, text: str) -> str:
     if not text:
         return f"a value is missing; write {kind.low} to {kind.high}, a range, a list or *"
     if text == "?":
-        return "'?' is another dialect; write * for any"
+        return "'?' is another dialect; write * for any, and weekdays from 0 (Sunday) to 6"
     names = f" or {kind.names[0]} to {kind.names[-1]}" if kind.names else ""
     return f"{quoted(text)} is not a value; write {kind.low} to {kind.high}{names}"
 

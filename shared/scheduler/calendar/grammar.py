@@ -24,6 +24,8 @@ _MACROS = {
 }
 _BLANKS = " \t"
 _TOKEN = re.compile(r"[^ \t]+")
+_LINE_END = re.compile(r"[\r\n]")
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}", re.ASCII)
 _ZONE_PREFIX = re.compile(r"(?:CRON_)?TZ=", re.IGNORECASE)
 _WRAPPED = re.compile(r"(cron|rate|at)\s*\(", re.IGNORECASE)
 
@@ -99,19 +101,23 @@ def _fields(text: str) -> tuple[Field, Field, Field, Field, Field]:
 
 def _wrong_count(tokens: list[re.Match[str]]) -> str:
     count = len(tokens)
-    if count in (6, 7):
-        five = " ".join("*" if token.group() == "?" else token.group() for token in tokens[1:6])
-        return (
-            f"{count} fields: there are no seconds and no years here. Write five, {_ORDER}; "
-            f"if the first was seconds: {quoted(five)}"
-        )
-    return f"{count or 'no'} field{'' if count == 1 else 's'}; write five: {_ORDER}"
+    if count not in (6, 7):
+        return f"{count or 'no'} field{'' if count == 1 else 's'}; write five: {_ORDER}"
+    texts = [token.group() for token in tokens]
+    what, kept = (
+        ("last was a year", texts[:5]) if count == 6 and _YEAR.match(texts[5]) else ("first was seconds", texts[1:6])
+    )
+    five = quoted(" ".join("*" if text == "?" else text for text in kept))
+    weekdays = ", with weekdays from 0 (Sunday) to 6" if "?" in texts else ""
+    return (
+        f"{count} fields: there are no seconds and no years here. Write five, {_ORDER}; if the {what}: {five}{weekdays}"
+    )
 
 
 def _refuse_dialects(text: str) -> None:
-    for index, character in enumerate(text):
-        if character in "\r\n":
-            raise InvalidExpression("cron", "write one expression on one line, a schedule each", position=index)
+    line_end = _LINE_END.search(text)
+    if line_end:
+        raise InvalidExpression("cron", "write one expression on one line, a schedule each", position=line_end.start())
     start = len(text) - len(text.lstrip(_BLANKS))
     if _ZONE_PREFIX.match(text, start):
         raise InvalidExpression("cron", "write the zone in `timezone` and only the five fields here", position=start)
