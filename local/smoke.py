@@ -61,6 +61,7 @@ class _Watched:
 
     kind: str
     id: str
+    created: datetime
     first: datetime
     period: timedelta | None
 
@@ -68,7 +69,7 @@ class _Watched:
         if self.period is None:
             return [self.first] if self.first <= until else []
         count = max(0, (until - self.first) // self.period + 1)
-        return [self.first + number * self.period for number in range(count)]
+        return [each for number in range(count) if (each := self.first + number * self.period) > self.created]
 
     def keys(self, until: datetime) -> set[str]:
         return {_key(self.id, occurrence) for occurrence in self.occurrences(until)}
@@ -119,16 +120,17 @@ def observe(running: stack.Stack, receiver: Receiver, say: stack.Say) -> Verdict
 
 
 def _create_schedules(client: Tenant, receiver: Receiver) -> list[_Watched]:
+    def watch(kind: str, first: datetime, period: timedelta | None, **timing: str) -> _Watched:
+        made = client.create(name=kind, url=receiver.url(f"/{kind}"), **timing)
+        created = datetime.fromisoformat(made["created_at"])
+        return _Watched(kind=kind, id=made["id"], created=created, first=first, period=period)
+
     now = datetime.now(UTC).replace(microsecond=0)
-    start, moment = now + timedelta(seconds=8), now + timedelta(seconds=12)
-    cron = client.create(name="every minute", cron="* * * * *", timezone="Europe/Berlin", url=receiver.url("/cron"))
-    rate = client.create(name="every ten seconds", rate="10 seconds", start_at=_text(start), url=receiver.url("/rate"))
-    once = client.create(name="once", at=_text(moment).removesuffix("Z"), timezone="UTC", url=receiver.url("/at"))
-    next_minute = datetime.fromisoformat(cron["created_at"]).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    minute, soon = now.replace(second=0), now + timedelta(seconds=12)
     return [
-        _Watched(kind="cron", id=cron["id"], first=next_minute, period=timedelta(minutes=1)),
-        _Watched(kind="rate", id=rate["id"], first=start, period=_RATE),
-        _Watched(kind="at", id=once["id"], first=moment, period=None),
+        watch("cron", minute, timedelta(minutes=1), cron="* * * * *", timezone="Europe/Berlin"),
+        watch("rate", soon, _RATE, rate="10 seconds", start_at=_text(soon)),
+        watch("at", soon, None, at=_text(soon).removesuffix("Z"), timezone="UTC"),
     ]
 
 
