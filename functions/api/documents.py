@@ -107,6 +107,9 @@ class _Document(_Strict):
     payload: Annotated[bytes, _reading(_payload)] | None = None
 
 
+FIELDS = tuple(_Document.model_fields)
+
+
 def definition_of(document: Mapping[str, Any], policy: TargetPolicy) -> Definition:
     """The Definition that a document means; InvalidInput with every bad field at once."""
     problems = list(_kind_problems(document))
@@ -187,8 +190,8 @@ def _sentence(details: ErrorDetails) -> str:
         case "missing":
             return "is required"
         case "extra_forbidden":
-            model = _Document if len(details["loc"]) == 1 else _Dst
-            return f"is not a field here; the fields are {', '.join(model.model_fields)}"
+            fields = FIELDS if len(details["loc"]) == 1 else _Dst.model_fields
+            return f"is not a field here; the fields are {', '.join(fields)}"
         case "model_type":
             return "must be an object"
         case "string_type":

@@ -39,6 +39,10 @@ class Api:
         )
         return answered
 
+    def close(self) -> None:
+        """Drops the database connection."""
+        self._parts.database.close()
+
     def _add(self, route: Route) -> None:
         def carry_out(**ids: str) -> Response[str]:
             return route.carry_out(self._parts, self._request(route, ids))

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from tests.api.contract import Contract
 
-_EVENT = json.loads((Path(__file__).parents[2] / "events" / "api.json").read_text())
+EVENT = json.loads((Path(__file__).parents[2] / "events" / "api.json").read_text())
 MINUTELY = {"cron": "* * * * *", "url": "https://hook.example/path"}
 
 
@@ -83,7 +83,7 @@ class Client:
         base64_encoded: bool = False,
     ) -> Answer:
         route = self.contract.route_of(path)
-        event = copy.deepcopy(_EVENT)
+        event = copy.deepcopy(EVENT)
         event |= {
             "httpMethod": method,
             "path": path,

@@ -90,17 +90,17 @@ def connect_api(
     request: pytest.FixtureRequest,
 ) -> Iterator[Connect]:
     """Makes clients of the function under some environment, at the world's time."""
-    databases: list[Any] = []
+    opened: list[Any] = []
 
     def connect(variables: dict[str, str]) -> Client:
         logger = Logger(service=request.node.nodeid, stream=log)
         parts = modules["routes"].connect(Settings.from_environment(variables), world.clock, logger)
-        databases.append(parts.database)
-        return Client(api=modules["resolver"].Api(parts), tenant_id=world.tenant_id, contract=contract)
+        opened.append(modules["resolver"].Api(parts))
+        return Client(api=opened[-1], tenant_id=world.tenant_id, contract=contract)
 
     yield connect
-    for database in databases:
-        database.close()
+    for api in opened:
+        api.close()
 
 
 @pytest.fixture

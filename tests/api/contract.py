@@ -46,7 +46,7 @@ class Contract:
             return
         said = self.document["paths"][route][method.lower()]["responses"]
         assert str(status) in said, f"{method} {route} answered {status}, which the contract does not say: {document}"
-        response = self._found(said[str(status)])
+        response = self.resolve(said[str(status)])
         if "content" not in response:
             assert document is None
             return
@@ -59,7 +59,8 @@ class Contract:
         errors = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document)]
         assert not errors, errors
 
-    def _found(self, part: dict[str, Any]) -> dict[str, Any]:
+    def resolve(self, part: dict[str, Any]) -> dict[str, Any]:
+        """The part itself, or what it refers to."""
         if "$ref" not in part:
             return part
         found: dict[str, Any] = self.registry.resolver(_URI).lookup(part["$ref"]).contents
