@@ -35,6 +35,7 @@ class Verdict:
 
     delivered: int
     redelivered: int
+    rows: int
     duplicates_materialised: int
     lost: int
     lateness_ms: Sequence[float]
@@ -116,7 +117,11 @@ def observe(running: stack.Stack, receiver: Receiver, say: stack.Say) -> Verdict
         "all three kinds and at least five deliveries",
         seconds=_WITHIN_SECONDS,
     )
-    return _judge(client, receiver, watched, killed, again)
+    verdict = _judge(client, receiver, watched, killed, again)
+    say(
+        f"{verdict.rows} rows for {verdict.rows - verdict.duplicates_materialised} occurrences; each signature and key checked"
+    )
+    return verdict
 
 
 def _create_schedules(client: Tenant, receiver: Receiver) -> list[_Watched]:
@@ -167,6 +172,7 @@ def _judge(
     return Verdict(
         delivered=len(_keys(receiver)),
         redelivered=sum(post.attempt > first[post.key].attempt for post in posts),
+        rows=len(rows),
         duplicates_materialised=len(rows) - len(set(rows)),
         lost=len(expected - _keys(receiver)),
         lateness_ms=[post.lateness * 1000 for post in first.values()],
