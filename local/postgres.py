@@ -95,8 +95,10 @@ def _create(server: Server) -> None:
     try:
         if os.geteuid() == 0:
             shutil.chown(secret, _ACCOUNT)
-        locale = ("-E", "UTF8", "--locale=C.UTF-8")
-        _run("initdb", "-D", str(server.data), "-U", server.user, *locale, "-A", "scram-sha-256", "--pwfile", str(secret))
+        owner = ("-U", server.user, "-A", "scram-sha-256", "--pwfile", str(secret))
+        made = _run("initdb", "-D", str(server.data), *owner, "-E", "UTF8", "--locale=C.UTF-8", check=False)
+        if made.returncode != 0:
+            raise RuntimeError(f"initdb made no database in {server.data}:\n{made.stderr}")
     finally:
         secret.unlink()
 
