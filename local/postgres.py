@@ -55,7 +55,7 @@ class Server:
     def stop(self) -> None:
         """Stops it at once: open sessions are cut, committed data is kept. A server that is down already is fine."""
         if (self.data / "postmaster.pid").exists():
-            _run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w", check=False)
+            _run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w")
 
 
 def start(data: Path, *, port: int | None = None, options: dict[str, str] | None = None) -> Server:
@@ -69,9 +69,7 @@ def start(data: Path, *, port: int | None = None, options: dict[str, str] | None
     settings = {"listen_addresses": server.host, "unix_socket_directories": "", "timezone": "UTC", **(options or {})}
     words = [f"-p {server.port}", *(f"-c {name}={value or "''"}" for name, value in settings.items())]
     log = data / "server.log"
-    started = _run(
-        "pg_ctl", "start", "-D", str(data), "-w", "-t", "60", "-l", str(log), "-o", " ".join(words), check=False
-    )
+    started = _run("pg_ctl", "start", "-D", str(data), "-w", "-t", "60", "-l", str(log), "-o", " ".join(words))
     if started.returncode != 0:
         tail = log.read_text(errors="replace")[-2000:] if log.exists() else started.stderr
         raise RuntimeError(f"PostgreSQL did not start over {data}:\n{tail}")
@@ -96,7 +94,7 @@ def _create(server: Server) -> None:
         if os.geteuid() == 0:
             shutil.chown(secret, _ACCOUNT)
         owner = ("-U", server.user, "-A", "scram-sha-256", "--pwfile", str(secret))
-        made = _run("initdb", "-D", str(server.data), *owner, "-E", "UTF8", "--locale=C.UTF-8", check=False)
+        made = _run("initdb", "-D", str(server.data), *owner, "-E", "UTF8", "--locale=C.UTF-8")
         if made.returncode != 0:
             raise RuntimeError(f"initdb made no database in {server.data}:\n{made.stderr}")
     finally:
@@ -124,12 +122,12 @@ def _hand_over(data: Path) -> None:
             folder.chmod(mode | stat.S_IXOTH)
 
 
-def _run(program: str, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+def _run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     # Its groups too: as root's group it would meet the folders' group permissions, not those for all.
     account = {"user": _ACCOUNT, "group": _ACCOUNT, "extra_groups": []} if os.geteuid() == 0 else {}
     return subprocess.run(
         [str(_programs() / program), *words],
-        check=check,
+        check=False,
         text=True,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

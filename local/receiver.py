@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
@@ -77,8 +78,8 @@ class Receiver:
         """The next POST to `path` gets no answer for as long as its sender lives."""
         self._hold.add(path)
 
-    def take(self, path: str, headers: dict[str, str], body: bytes, peer: int) -> bool:
-        """Notes a POST. True when it is to be answered at once."""
+    def take(self, path: str, headers: dict[str, str], body: bytes, peer: int) -> int | None:
+        """Notes a POST. The status to answer with, or None for one that is held."""
         with self._lock:
             key = headers.get("x-idempotency-key", "")
             held = path in self._hold
@@ -96,7 +97,9 @@ class Receiver:
                 self._keys.add(key)
             self.received.append(received)
         self.on_received(received)
-        return not held
+        if held:
+            return None
+        return HTTPStatus.NO_CONTENT if received.verified else HTTPStatus.UNAUTHORIZED
 
     def wait_for_release(self) -> None:
         self._released.wait(_HELD_FOR_SECONDS)
@@ -125,12 +128,15 @@ def _handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             length = min(int(self.headers.get("content-length", 0)), _LONGEST_BODY)
             body = self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            if not receiver.take(self.path, headers, body, self.client_address[1]):
+            status = receiver.take(self.path, headers, body, self.client_address[1])
+            if status is None:
                 receiver.wait_for_release()
                 self.close_connection = True
                 return
             with suppress(ConnectionError):
-                self.send_response(204)
+                self.send_response(status)
+                if status != HTTPStatus.NO_CONTENT:
+                    self.send_header("Content-Length", "0")
                 self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
