@@ -43,20 +43,22 @@ def contract() -> Contract:
 
 
 @pytest.fixture(scope="module")
-def secret(server: Server) -> Iterator[str]:
-    """Moto, and the name there of the database's secret."""
+def aws(server: Server) -> Iterator[tuple[str, Any]]:
+    """Moto: the name of the database's secret there, and an SQS client."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
             patch.setenv(name, "testing")
         patch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         text = json.dumps({"username": OWNER, "password": server.password})
-        yield boto3.client("secretsmanager").create_secret(Name="database", SecretString=text)["ARN"]
+        made = boto3.client("secretsmanager").create_secret(Name="database", SecretString=text)
+        yield made["ARN"], boto3.client("sqs")
 
 
 @pytest.fixture
-def environment(secret: str, login: Login) -> dict[str, str]:
+def environment(aws: tuple[str, Any], login: Login) -> dict[str, str]:
     """The environment of a deployed function whose database is the test's and whose AWS is moto."""
+    secret, sqs = aws
     return {
         "DATABASE_HOST": login.host,
         "DATABASE_PORT": str(login.port),
@@ -65,7 +67,7 @@ def environment(secret: str, login: Login) -> dict[str, str]:
         "DATABASE_AUTH": "secret",
         "DATABASE_SECRET_ARN": secret,
         "DATABASE_TLS": "off",
-        "QUEUE_URL": boto3.client("sqs").create_queue(QueueName=login.database)["QueueUrl"],
+        "QUEUE_URL": sqs.create_queue(QueueName=login.database)["QueueUrl"],
         "DEAD_LETTER_QUEUE_URL": "https://sqs.example/unused",
         "SIGNING_KEY_ID": "unused",
         "EVENT_BUS_NAME": "unused",
@@ -110,12 +112,12 @@ def client(connect_api: Connect, environment: dict[str, str]) -> Client:
 
 
 @pytest.fixture
-def waiting(environment: dict[str, str]) -> Callable[[], int]:
+def waiting(aws: tuple[str, Any], environment: dict[str, str]) -> Callable[[], int]:
     """How many messages the queue holds, those that are still delayed too."""
     counts = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed")
 
     def count() -> int:
-        answer = boto3.client("sqs").get_queue_attributes(QueueUrl=environment["QUEUE_URL"], AttributeNames=counts)
+        answer = aws[1].get_queue_attributes(QueueUrl=environment["QUEUE_URL"], AttributeNames=counts)
         return sum(int(answer["Attributes"][name]) for name in counts)
 
     return count

@@ -176,6 +176,14 @@ def test_a_paused_schedule_has_no_next_run_and_resumes(client: Client) -> None:
     assert (resumed["status"], resumed["next_run_at"]) == ("active", "2026-12-01T09:01:00Z")
 
 
+def test_a_schedule_that_was_disabled_resumes(client: Client, world: World) -> None:
+    path = f"/v1/schedules/{client.create()['id']}"
+    world.sql("update schedule set status = 'disabled'")
+    disabled = client.get(path).document
+    assert (disabled["status"], disabled["next_run_at"]) == ("disabled", None)
+    assert client.post(f"{path}/resume").document["status"] == "active"
+
+
 def test_a_deleted_schedule_is_gone_and_its_name_free(client: Client) -> None:
     made = client.create(name="once")
     path = f"/v1/schedules/{made['id']}"
