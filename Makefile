@@ -14,7 +14,7 @@ help:
 	@echo 'make smoke  the deployed system, unattended, in a temporary folder: one line of figures at the end'
 	@echo 'make lint   ruff, mypy, cfn-lint, sam validate'
 	@echo 'make bench  the planner against a bare INSERT … SELECT'
-	@echo 'make lock   pins the requirements anew'
+	@echo 'make lock   pins what the requirements/*.in and their like name'
 	@echo 'make clean  removes what these made: environments, builds and the data under .local'
 
 .PHONY: run smoke test lint bench lock clean
