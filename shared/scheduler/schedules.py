@@ -204,7 +204,8 @@ class Scheduling:
         new_calendar, old_calendar = self._lock_calendars(transaction, definition.timing, old)
         if _read(transaction, "schedules.lock", old.tenant_id, old.id).version != old.version:
             raise _Overtaken
-        now = self.clock(transaction)
+        # Never before its last change, even where a failover put the database's clock back.
+        now = max(self.clock(transaction), old.updated_at + TICK)
         moves = definition.timing != old.definition.timing or status is not old.status
         if moves:
             self._settle(transaction, old, old_calendar, now)
