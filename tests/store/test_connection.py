@@ -6,7 +6,7 @@ import pytest
 from scheduler.errors import DatabaseUnavailable, NotFound
 from scheduler.store import connection, sql
 from scheduler.store.clock import database_clock
-from scheduler.store.connection import Database, StatementRefused
+from scheduler.store.connection import Database, StatementInterrupted, StatementRefused
 
 from local.postgres import Server
 from tests.conftest import login_to
@@ -24,9 +24,11 @@ def _testing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
         "testing.backend": "select pg_backend_pid() as pid",
         "testing.echo": "select cast(:text as text) as text",
         "testing.refused": "select 1 / 0",
+        "testing.cancelled": "select pg_cancel_backend(pg_backend_pid()), pg_sleep(10)",
         "testing.end": "select pg_terminate_backend(:pid)",
     }
     monkeypatch.setattr(connection, "block", lambda name: blocks.get(name) or sql.block(name))
+    connection._statement.cache_clear()
 
 
 def test_the_database_clock_is_aware_utc_and_moves_inside_a_transaction(database: Database) -> None:
@@ -50,6 +52,14 @@ def test_the_servers_own_error_keeps_the_connection(database: Database) -> None:
     with pytest.raises(StatementRefused) as refused, database.transaction() as transaction:
         transaction.run("testing.refused")
     assert refused.value.code == "22012"
+    assert backend(database) == before
+
+
+def test_a_statement_that_the_server_gave_up_on_is_worth_another_try(database: Database) -> None:
+    before = backend(database)
+    with pytest.raises(StatementInterrupted) as refused, database.transaction() as transaction:
+        transaction.run("testing.cancelled")
+    assert isinstance(refused.value, DatabaseUnavailable)
     assert backend(database) == before
 
 

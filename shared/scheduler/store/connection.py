@@ -2,19 +2,26 @@
 
 import contextlib
 import ssl
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pg8000.native
+from pg8000.core import Context
 from pg8000.exceptions import DatabaseError, InterfaceError
+from pg8000.native import to_statement
 
 from scheduler.errors import DatabaseUnavailable
 from scheduler.store.sql import block
 
 # Seconds that one answer of the server may take; longer than statement_timeout, so that the server speaks first.
 _ANSWER_SECONDS = 25.0
+
+# Class 40: rolled back for the others' sake. 53: out of resources. 57: cancelled, or shutting down. 25P03 and 25P04: the
+# session's or the transaction's time is over. (PostgreSQL, Appendix A.)
+_INTERRUPTED = ("40", "53", "57", "25P03", "25P04")
 
 type Row = dict[str, Any]
 
@@ -45,6 +52,23 @@ class StatementRefused(Exception):
         self.constraint: str = fields.get("n", "")
 
 
+class StatementInterrupted(StatementRefused, DatabaseUnavailable):
+    """The server gave up on a statement that was sound: a deadlock, a time limit, a shutdown. Worth another try."""
+
+
+def _refusal(error: DatabaseError) -> StatementRefused:
+    refused = StatementRefused(error)
+    return StatementInterrupted(error) if refused.code.startswith(_INTERRUPTED) else refused
+
+
+@cache
+def _statement(name: str) -> tuple[str, Callable[[dict[str, object]], tuple[object, ...]]]:
+    """The block with numbered parameters, and what puts named ones in their order: what the driver's own `run` would parse
+    out of the text anew at each call, which for our longer statements costs more than the server's answer."""
+    text, in_order = to_statement(block(name))
+    return text, in_order
+
+
 class Transaction:
     """One open transaction; the only way to run a statement."""
 
@@ -59,21 +83,23 @@ class Transaction:
         error but the server's own the connection may be out of step: pg8000 1.31.6 answers the next query with the rows of
         one whose parameter could not be encoded. `in_step` then is False, and the database drops the connection.
         """
-        rows = self._execute(name, parameters)
-        columns = [column["name"] for column in self._connection.columns or ()]
-        return [dict(zip(columns, row, strict=True)) for row in rows]
+        done = self._execute(name, parameters)
+        columns = [column["name"] for column in done.columns or ()]
+        return [dict(zip(columns, row, strict=True)) for row in done.rows or ()]
 
     def change(self, name: str, /, **parameters: object) -> int:
         """Runs the block `name` and returns how many rows it changed; errors as for `run`."""
-        self._execute(name, parameters)
-        return int(self._connection.row_count)
+        return int(self._execute(name, parameters).row_count)
 
-    def _execute(self, name: str, parameters: dict[str, object]) -> Sequence[list[Any]]:
-        text = block(name)
+    def _execute(self, name: str, parameters: dict[str, object]) -> Context:
+        text, in_order = _statement(name)
+        values = in_order(parameters)
         try:
-            return self._connection.run(text, **parameters) or ()
+            if values:
+                return self._connection.execute_unnamed(text, values)
+            return self._connection.execute_simple(text)
         except DatabaseError as error:
-            raise StatementRefused(error) from error
+            raise _refusal(error) from error
         except (InterfaceError, OSError) as error:
             self.in_step = False
             raise DatabaseUnavailable(f"the connection broke: {error!r}") from error
@@ -155,7 +181,7 @@ class Database:
             connection.run("commit")
         except DatabaseError as error:
             self._roll_back(connection)
-            raise StatementRefused(error) from error
+            raise _refusal(error) from error
         except (InterfaceError, OSError) as error:
             self.close()
             raise DatabaseUnavailable("the connection broke at COMMIT, which may have been carried out") from error
