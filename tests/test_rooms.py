@@ -34,7 +34,8 @@ MAY_IMPORT = {
     "store": (),
     "aws": ("settings", "store"),
     "http": ("webhook",),
-    "settings": (),
+    "settings": ("lease_times",),
+    "lease_times": (),
     "errors": (),
     "runs": (),
 }

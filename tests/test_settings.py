@@ -15,6 +15,8 @@ GOOD = {
     "DEAD_LETTER_QUEUE_URL": "https://sqs.example/1/dead",
     "SIGNING_KEY_ID": "key",
     "EVENT_BUS_NAME": "bus",
+    "LEASE_SECONDS": "60",
+    "DELIVERY_TIMEOUT_SECONDS": "30",
     "HTTP_DEADLINE_SECONDS": "15",
     "LOCAL_TARGETS": "off",
     "RETENTION_DAYS": "35",
@@ -47,3 +49,20 @@ def test_a_missing_variable_is_named(name: str) -> None:
 def test_a_wrong_value_is_named_with_what_it_may_be(name: str, value: str) -> None:
     with pytest.raises(MisconfiguredError, match=f"{name} must be"):
         Settings.from_environment({**GOOD, name: value})
+
+
+@pytest.mark.parametrize(
+    ("lease", "timeout", "deadline", "first", "second"),
+    [
+        pytest.param("20", "30", "15", "LEASE_SECONDS", "DELIVERY_TIMEOUT_SECONDS", id="le-08"),
+        ("30", "30", "15", "LEASE_SECONDS", "DELIVERY_TIMEOUT_SECONDS"),
+        ("60", "22", "15", "DELIVERY_TIMEOUT_SECONDS", "HTTP_DEADLINE_SECONDS"),
+        ("60", "30", "60", "DELIVERY_TIMEOUT_SECONDS", "HTTP_DEADLINE_SECONDS"),
+    ],
+)
+def test_a_lease_that_its_function_or_a_function_that_its_posts_can_outlive_is_refused(
+    lease: str, timeout: str, deadline: str, first: str, second: str
+) -> None:
+    times = {"LEASE_SECONDS": lease, "DELIVERY_TIMEOUT_SECONDS": timeout, "HTTP_DEADLINE_SECONDS": deadline}
+    with pytest.raises(MisconfiguredError, match=f"{first} .* must be more than {second}"):
+        Settings.from_environment({**GOOD, **times})

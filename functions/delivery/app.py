@@ -7,9 +7,10 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from scheduler.aws import bus, keys, queue
 from scheduler.aws.logins import login_of
-from scheduler.delivery import MARGIN_SECONDS, Courier, Message
+from scheduler.delivery import Courier, Message
 from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
+from scheduler.lease_times import MARGIN_SECONDS
 from scheduler.outbox import publish
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
@@ -45,7 +46,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
         queue=runs,
         keys=signing_keys,
         client=client,
-        deadline_seconds=settings.http_deadline_seconds,
+        deadline_seconds=settings.lease_times.deadline,
         remaining=remaining,
         report=logger.info,
     )

@@ -17,14 +17,12 @@ from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
 from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
+from scheduler.lease_times import MARGIN_SECONDS
 from scheduler.leases import Claim, Lease, Settlement, Verdict, claim, park, record
 from scheduler.runs import State
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
 from scheduler.webhook.outcome import Answer, Failure
-
-# What an invocation needs after its last POST: the record, a second try of it, and the answer.
-MARGIN_SECONDS = 6.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from scheduler.errors import MisconfiguredError
+from scheduler.lease_times import LeaseTimes
 
 
 class DatabaseAuth(StrEnum):
@@ -24,7 +25,7 @@ class DatabaseTls(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """What a deployment decides. Every field is one environment variable, its name in upper case."""
+    """What a deployment decides. A field is one environment variable, its name in upper case; `lease_times` is three."""
 
     database_host: str
     database_port: int
@@ -38,7 +39,7 @@ class Settings:
     dead_letter_queue_url: str
     signing_key_id: str
     event_bus_name: str
-    http_deadline_seconds: float
+    lease_times: LeaseTimes
     local_targets: bool
     retention_days: int
 
@@ -59,7 +60,11 @@ class Settings:
             dead_letter_queue_url=read.text("DEAD_LETTER_QUEUE_URL"),
             signing_key_id=read.text("SIGNING_KEY_ID"),
             event_bus_name=read.text("EVENT_BUS_NAME"),
-            http_deadline_seconds=float(read.integer("HTTP_DEADLINE_SECONDS", 1, 60)),
+            lease_times=LeaseTimes(
+                lease=read.integer("LEASE_SECONDS", 1, 900),
+                function_timeout=read.integer("DELIVERY_TIMEOUT_SECONDS", 1, 900),
+                deadline=read.integer("HTTP_DEADLINE_SECONDS", 1, 60),
+            ),
             local_targets=read.choice("LOCAL_TARGETS", _Switch) is _Switch.ON,
             retention_days=read.integer("RETENTION_DAYS", 7, 400),
         )

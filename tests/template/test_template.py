@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 import yaml
+from scheduler.lease_times import DATABASE_SECONDS, LeaseTimes
 from scheduler.settings import Settings
 
 _PROJECT = Path(__file__).parents[2]
 _FUNCTIONS = ("admin", "api", "authorizer", "dead_letter", "delivery", "maintenance", "migrate", "planner")
+_LEASE_TIMES = {
+    "LEASE_SECONDS": "LeaseSeconds",
+    "DELIVERY_TIMEOUT_SECONDS": "DeliveryTimeoutSeconds",
+    "HTTP_DEADLINE_SECONDS": "HttpDeadlineSeconds",
+}
 # What the template sets besides what Settings reads, and who reads it.
 _NOT_SETTINGS = {"PYTHONTZPATH": "zoneinfo", "POWERTOOLS_SERVICE_NAME": "powertools"}
 
@@ -57,8 +63,8 @@ def test_every_function_of_the_design_is_there_with_its_code_and_its_event(funct
 
 def test_functions_set_every_variable_that_settings_reads_and_no_other(template: dict[str, Any]) -> None:
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
-    read = {field.name.upper() for field in dataclasses.fields(Settings)}
-    assert set(variables) == read | set(_NOT_SETTINGS)
+    read = {field.name.upper() for field in dataclasses.fields(Settings)} - {"LEASE_TIMES"}
+    assert set(variables) == read | set(_LEASE_TIMES) | set(_NOT_SETTINGS)
 
 
 def test_no_time_zone_file_of_the_image_is_read(template: dict[str, Any]) -> None:
@@ -66,10 +72,9 @@ def test_no_time_zone_file_of_the_image_is_read(template: dict[str, Any]) -> Non
 
 
 def test_the_lease_outlives_the_function_and_the_function_outlives_its_posts(template: dict[str, Any]) -> None:
-    lease, timeout, deadline = (
-        _default(template, name) for name in ("LeaseSeconds", "DeliveryTimeoutSeconds", "HttpDeadlineSeconds")
-    )
-    assert lease > timeout >= deadline + 10
+    lease, timeout, deadline = (_default(template, name) for name in _LEASE_TIMES.values())
+    assert lease > timeout > deadline + DATABASE_SECONDS
+    LeaseTimes(lease=lease, function_timeout=timeout, deadline=deadline)
 
 
 def test_the_lease_timeout_and_deadline_are_those_parameters(
@@ -78,7 +83,9 @@ def test_the_lease_timeout_and_deadline_are_those_parameters(
     assert template["Resources"]["RunQueue"]["Properties"]["VisibilityTimeout"] == {"Ref": "LeaseSeconds"}
     assert functions["delivery"]["Properties"]["Timeout"] == {"Ref": "DeliveryTimeoutSeconds"}
     variables = template["Globals"]["Function"]["Environment"]["Variables"]
-    assert variables["HTTP_DEADLINE_SECONDS"] == {"Ref": "HttpDeadlineSeconds"}
+    assert {name: variables[name] for name in _LEASE_TIMES} == {
+        name: {"Ref": parameter} for name, parameter in _LEASE_TIMES.items()
+    }
 
 
 def test_delivery_reports_the_items_that_failed_and_is_bounded_by_its_mapping(functions: dict[str, Any]) -> None:
