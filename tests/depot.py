@@ -1,8 +1,8 @@
 """What delivers, for tests: a queue on moto, KMS keys, the real outbound client and receivers on real sockets."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Self
 from uuid import UUID, uuid4
@@ -82,6 +82,8 @@ class Depot:
     keys: Keys
     client: Client
     remaining: float = 30.0
+    # What an invocation has left once all is recorded; None: as much as before.
+    remaining_after_posts: float | None = None
     told: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     @classmethod
@@ -99,21 +101,21 @@ class Depot:
         yield cls(world=world, runs=runs, keys=keys, client=client)
         client.close()
 
-    def schedule(self, url: str, *, payload: bytes | None = None, **timing: Any) -> Schedule:
-        """A schedule that posts to `url`; by default each minute."""
+    def schedule(self, url: str, *, decided: Mapping[str, Any] | None = None, **timing: Any) -> Schedule:
+        """A schedule that posts to `url`, by default each minute; `decided` are further fields of its definition."""
         definition = Definition(
             name=None,
             timing=Timing(**(timing or {"cron": "* * * * *"})),
             url=url,
             headers=(),
-            payload=payload,
+            **{"payload": None, **(decided or {})},
         )
         return self.world.scheduling.create(self.world.tenant_id, uuid4(), definition, changed_by="test")
 
-    def one_run(self, url: str, **words: Any) -> UUID:
+    def one_run(self, url: str, **decided: Any) -> UUID:
         """The id of a single run, due now: a one-off that is a moment late."""
         second = self.world.clock.now.replace(microsecond=0, tzinfo=None)
-        schedule = self.schedule(url, at=second.isoformat(), **words)
+        schedule = self.schedule(url, at=second.isoformat(), decided=decided)
         [[run_id]] = self.world.sql("select id from job_run where schedule_id = :id", id=schedule.id)
         return run_id
 
@@ -127,10 +129,15 @@ class Depot:
             queue=self.runs.queue,
             keys=self.keys,
             client=self.client,
+            scheduling=replace(self.world.scheduling, database=database or self.world.database),
             deadline_seconds=5.0,
-            remaining=lambda: self.remaining,
+            remaining=self._remaining,
             report=report,
         )
+
+    def _remaining(self) -> float:
+        recorded = any(event.startswith("run.") for event, _ in self.told)
+        return self.remaining if self.remaining_after_posts is None or not recorded else self.remaining_after_posts
 
     def deliver(self, *run_ids: UUID | str, receives: int = 1) -> list[str]:
         """Delivers one batch of these ids and returns the bodies of the messages that were kept."""
@@ -158,6 +165,11 @@ class Depot:
         columns = ("state", "reason", "attempt", "failures", "unrecorded", "sends", "next_attempt_at", "lease_until")
         [row] = self.world.sql(f"select {', '.join(columns)} from job_run where id = :id", id=run_id)
         return dict(zip(columns, row, strict=True))
+
+    def run_ids(self, schedule: Schedule) -> list[UUID]:
+        """Its runs, oldest first."""
+        rows = self.world.sql("select id from job_run where schedule_id = :id order by scheduled_for", id=schedule.id)
+        return [row[0] for row in rows]
 
     def events(self) -> list[str]:
         """The types of the events in the outbox, oldest first."""

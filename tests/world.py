@@ -1,7 +1,7 @@
 """A small world for tests of the use cases: one database, a clock that tests move, tenants and schedules."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -72,7 +72,7 @@ class World:
 
     def retime(self, schedule: Schedule, timing: Timing) -> Schedule:
         def apply(old: Definition) -> Definition:
-            return Definition(name=old.name, timing=timing, url=old.url, headers=old.headers, payload=old.payload)
+            return replace(old, timing=timing)
 
         return self.scheduling.edit(self.tenant_id, schedule.id, apply, changed_by="test")
 

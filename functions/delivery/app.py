@@ -1,5 +1,6 @@
 """An SQS batch of run ids: each is delivered, and the messages that must come back are reported."""
 
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,7 @@ from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
 from scheduler.lease_times import MARGIN_SECONDS
 from scheduler.outbox import publish
+from scheduler.schedules import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database
@@ -46,6 +48,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
         queue=runs,
         keys=signing_keys,
         client=client,
+        scheduling=Scheduling(
+            database=database, clock=database_clock, retention=timedelta(days=settings.retention_days)
+        ),
         deadline_seconds=settings.lease_times.deadline,
         remaining=remaining,
         report=logger.info,

@@ -8,9 +8,11 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from scheduler.aws import bus, queue
 from scheduler.aws.logins import login_of
+from scheduler.disabling import carry_out
 from scheduler.dispatch import dispatch, sweep
 from scheduler.outbox import publish
 from scheduler.planning import plan
+from scheduler.schedules import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database
@@ -40,6 +42,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
         logger.error("calendar.failed", calendar_id=calendar_id, fault=fault)
     sent = dispatch(database, runs, database_clock, more_time=more_time)
     swept = sweep(database, runs, database_clock, more_time=more_time)
+    scheduling = Scheduling(database=database, clock=database_clock, retention=retention)
+    disabled = carry_out(scheduling, more_time=more_time)
     published = publish(database, events, more_time=more_time)
     facts = {
         "calendars": planned.calendars,
@@ -48,6 +52,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
         "sent": sent.taken,
         "swept": swept.taken,
         "refused": sent.refused + swept.refused,
+        "disabled": disabled,
         "published": published,
     }
     logger.info("tick.done", **facts)

@@ -11,7 +11,7 @@ from scheduler.leases import Lease, Logged, Settlement
 from scheduler.runs import Reason, State
 from scheduler.webhook.outcome import Answer, Failure, Outcome, classify, retry_after
 from scheduler.webhook.request import Delivery, OutboundRequest, build_request
-from scheduler.webhook.retry import DEFAULT, next_delay
+from scheduler.webhook.retry import next_delay
 from scheduler.webhook.signature import SigningSecret
 
 # A wait stays in the queue only while it is short and its message young; every other one is the planner's.
@@ -56,12 +56,14 @@ def attempt(
 
 def settle(lease: Lease, result: Answer | Failure, *, started_at: datetime, now: datetime, receives: int) -> Settlement:
     """What becomes of a leased run after this result: the one place that decides between an end and another attempt."""
-    outcome = classify(result)
+    outcome = classify(result, retry_client_errors=lease.retry_client_errors)
     match outcome:
         case Outcome.SUCCEEDED:
             return _end(lease, result, started_at, State.SUCCEEDED, None)
-        case Outcome.GONE | Outcome.REJECTED:
+        case Outcome.REJECTED:
             return _end(lease, result, started_at, State.FAILED, Reason.REJECTED)
+        case Outcome.GONE:
+            return _end(lease, result, started_at, State.FAILED, Reason.REJECTED, gone=True)
         case Outcome.RETRY:
             return _retry(lease, result, started_at, now, receives)
         case _:
@@ -70,9 +72,9 @@ def settle(lease: Lease, result: Answer | Failure, *, started_at: datetime, now:
 
 def _retry(lease: Lease, result: Answer | Failure, started_at: datetime, now: datetime, receives: int) -> Settlement:
     wait = next_delay(
-        DEFAULT,
+        lease.retry,
         failures=lease.failures + 1,
-        age=now - lease.due_at,
+        age=now - lease.counts_from,
         seed=lease.run_id,
         retry_after=retry_after(result, now=now),
     )
@@ -89,12 +91,19 @@ def _retry(lease: Lease, result: Answer | Failure, started_at: datetime, now: da
 
 
 def _end(
-    lease: Lease, result: Answer | Failure, started_at: datetime, state: State, reason: Reason | None
+    lease: Lease,
+    result: Answer | Failure,
+    started_at: datetime,
+    state: State,
+    reason: Reason | None,
+    *,
+    gone: bool = False,
 ) -> Settlement:
     return Settlement(
         lease=lease,
         state=state,
         reason=reason,
+        gone=gone,
         next_attempt_at=lease.next_attempt_at,
         started_at=started_at,
         logged=Logged.SUCCEEDED if state is State.SUCCEEDED else Logged.FAILED,

@@ -15,11 +15,13 @@ from uuid import UUID
 from scheduler.attempt import Anchor, attempt, waits_in_queue
 from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
+from scheduler.disabling import carry_out
 from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
 from scheduler.lease_times import MARGIN_SECONDS
 from scheduler.leases import Claim, Lease, Settlement, Verdict, claim, park, record
 from scheduler.runs import State
+from scheduler.schedules import Scheduling
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
 from scheduler.webhook.outcome import Answer, Failure
@@ -50,6 +52,7 @@ class Courier:
     queue: Queue
     keys: Keys
     client: Client
+    scheduling: Scheduling
     deadline_seconds: float
     remaining: Callable[[], float]
     report: Report
@@ -62,7 +65,16 @@ class Courier:
         except (DatabaseUnavailable, StatementRefused) as error:
             self.report("delivery.database_failed", error=str(error))
         self.queue.put_off(batch.waits)
+        if batch.disables:
+            self._disable()
         return [message.message_id for message in messages if message.message_id not in batch.done]
+
+    def _disable(self) -> None:
+        try:
+            carry_out(self.scheduling, more_time=lambda: self.remaining() > MARGIN_SECONDS)
+        except (DatabaseUnavailable, StatementRefused) as error:
+            # The orders are stored: the planner carries them out.
+            self.report("delivery.database_failed", error=str(error))
 
 
 class _Batch:
@@ -72,6 +84,7 @@ class _Batch:
         self.courier = courier
         self.done: set[str] = set()
         self.waits: list[tuple[str, int]] = []
+        self.disables = False
         self.by_run: dict[UUID, Message] = {}
         for message in messages:
             run_id = parse_run_id(message.body)
@@ -105,7 +118,7 @@ class _Batch:
     def _attempt(self, leases: Sequence[Lease], anchor: Anchor) -> None:
         with ThreadPoolExecutor(max_workers=len(leases)) as posts:
             settlements = list(posts.map(lambda lease: self._attempt_one(lease, anchor), leases))
-        recorded = self._record(settlements)
+        recorded = self._record(settlements, anchor)
         for settlement in settlements:
             self._tell(settlement, recorded=settlement.lease.run_id in recorded)
             if settlement.lease.run_id in recorded:
@@ -122,24 +135,25 @@ class _Batch:
             receives=self.by_run[lease.run_id].receives,
         )
 
-    def _record(self, settlements: Sequence[Settlement]) -> set[UUID]:
+    def _record(self, settlements: Sequence[Settlement], anchor: Anchor) -> set[UUID]:
         """The runs whose outcome the database has: recorded now, or settled by another claim."""
         try:
-            return self._record_once(settlements)
+            return self._record_once(settlements, anchor)
         except DatabaseUnavailable:
             # Guarded by the fencing tokens: where the answer that was lost was a yes, this changes nothing.
-            return self._record_once(settlements)
+            return self._record_once(settlements, anchor)
         except StatementRefused:
             # One by one: a row that can't be stored must not re-POST its neighbours.
-            return {run_id for settlement in settlements for run_id in self._record_or_report(settlement)}
+            return {run_id for settlement in settlements for run_id in self._record_or_report(settlement, anchor)}
 
-    def _record_once(self, settlements: Sequence[Settlement]) -> set[UUID]:
-        record(self.courier.database, self.courier.clock, settlements)
+    def _record_once(self, settlements: Sequence[Settlement], anchor: Anchor) -> set[UUID]:
+        done = record(self.courier.database, settlements, now=anchor.now())
+        self.disables |= done.disables
         return {settlement.lease.run_id for settlement in settlements}
 
-    def _record_or_report(self, settlement: Settlement) -> set[UUID]:
+    def _record_or_report(self, settlement: Settlement, anchor: Anchor) -> set[UUID]:
         try:
-            return self._record_once([settlement])
+            return self._record_once([settlement], anchor)
         except StatementRefused as error:
             self.courier.report("record.refused", run_id=str(settlement.lease.run_id), error=str(error))
             return set()

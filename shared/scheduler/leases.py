@@ -13,6 +13,8 @@ from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
 from scheduler.webhook.attempt_log import storable, storable_headers
 from scheduler.webhook.outcome import Answer, Failure, stage_of
+from scheduler.webhook.retry import RetryPolicy
+from scheduler.webhook.retry_document import parse_retry
 
 # Claims in a row without a recorded outcome after which Postgres alone calls a run poisoned.
 POISONED_AFTER = 5
@@ -42,7 +44,11 @@ class Lease:
     attempt: int
     failures: int
     due_at: datetime
+    # What the policy's maximum age counts from: when it was due, or asked for anew.
+    counts_from: datetime
     next_attempt_at: datetime
+    retry: RetryPolicy
+    retry_client_errors: bool
     url: str
     headers: tuple[tuple[str, str], ...]
     body: bytes | None
@@ -70,11 +76,15 @@ class Logged(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settlement:
-    """What becomes of a leased run: its next state, and the attempt to log, or none where nothing was tried."""
+    """What becomes of a leased run: its next state, and the attempt to log, or none where nothing was tried.
+
+    `gone` also has its schedule disabled.
+    """
 
     lease: Lease
     state: State
     reason: Reason | None = None
+    gone: bool = False
     next_attempt_at: datetime
     started_at: datetime
     logged: Logged | None
@@ -104,13 +114,21 @@ def claim(database: Database, clock: Clock, run_ids: Sequence[UUID], *, lease: t
     )
 
 
-def record(database: Database, clock: Clock, settlements: Sequence[Settlement]) -> set[UUID]:
-    """Stores outcomes, in one statement, and returns the runs that it changed: not those claimed by another since."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recorded:
+    """The runs that a record changed: not those claimed by another since. `disables`: schedules are to be disabled."""
+
+    changed: frozenset[UUID]
+    disables: bool
+
+
+def record(database: Database, settlements: Sequence[Settlement], *, now: datetime) -> Recorded:
+    """Stores outcomes, in one statement."""
     columns = [_columns(settlement) for settlement in settlements]
     arrays = {name: [row[name] for row in columns] for name in columns[0]}
     with database.transaction() as transaction:
-        rows = transaction.run("delivery.record", now=clock(transaction), **arrays)
-    return {row["id"] for row in rows}
+        rows = transaction.run("delivery.record", now=now, **arrays)
+    return Recorded(changed=frozenset(row["id"] for row in rows), disables=any(row["disables"] for row in rows))
 
 
 def park(database: Database, clock: Clock, run_ids: Sequence[UUID]) -> None:
@@ -139,7 +157,10 @@ def _lease(row: Row) -> Lease:
         attempt=row["attempt"],
         failures=row["failures"],
         due_at=row["due_at"],
+        counts_from=row["counts_from"],
         next_attempt_at=row["next_attempt_at"],
+        retry=parse_retry(row["retry"]),
+        retry_client_errors=row["retry_client_errors"],
         url=row["url"],
         headers=tuple(row["headers"].items()),
         body=row["payload"],
@@ -161,6 +182,7 @@ def _columns(settlement: Settlement) -> dict[str, object]:
         "failed": int(settlement.logged in (Logged.RETRYING, Logged.FAILED)),
         "next_attempt_ats": settlement.next_attempt_at,
         "outcomes": settlement.logged and settlement.logged.value,
+        "gone": settlement.gone,
         "started_ats": settlement.started_at,
         "lateness_ms": _lateness_ms(settlement),
         "stages": stage and stage.value,

@@ -23,6 +23,8 @@ from scheduler.planning import LOOK_AHEAD, calendar_spec, materialise, span
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
 from scheduler.timing import GRACE, TICK, Timing
+from scheduler.webhook.retry import DEFAULT, RetryPolicy
+from scheduler.webhook.retry_document import parse_retry, retry_document
 
 _MISFIRE_CAP = 100
 # Changes of one schedule at once that may overtake each other before one gives up.
@@ -46,6 +48,40 @@ class Change(StrEnum):
     PAUSED = "paused"
     RESUMED = "resumed"
     DELETED = "deleted"
+    DISABLED = "disabled"
+
+
+class OverlapPolicy(StrEnum):
+    """What becomes of a run that is due while an earlier one of its schedule is neither acknowledged nor exhausted."""
+
+    ALLOW = "allow"
+    SKIP = "skip"
+    QUEUE = "queue"
+
+
+class CatchUp(StrEnum):
+    """Which of the runs that were held while their endpoint failed are sent once it is back."""
+
+    ALL = "all"
+    LATEST = "latest"
+    NONE = "none"
+
+
+class DisablingReason(StrEnum):
+    """Why a schedule was disabled: its receiver answered 410, or has not acknowledged anything for days."""
+
+    GONE = "gone"
+    ENDPOINT_FAILING = "endpoint_failing"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DisablingOrder:
+    """What a recorded outcome decided about a schedule, at `decided_at`."""
+
+    schedule_id: UUID
+    tenant_id: UUID
+    reason: DisablingReason
+    decided_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +93,10 @@ class Definition:
     url: str
     headers: tuple[tuple[str, str], ...]
     payload: bytes | None
+    retry: RetryPolicy = DEFAULT
+    retry_client_errors: bool = True
+    overlap: OverlapPolicy = OverlapPolicy.ALLOW
+    catch_up: CatchUp = CatchUp.ALL
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +125,10 @@ class Schedule:
                 url=row["url"],
                 headers=tuple(row["headers"].items()),
                 payload=row["payload"],
+                retry=parse_retry(row["retry"]),
+                retry_client_errors=row["retry_client_errors"],
+                overlap=OverlapPolicy(row["overlap_policy"]),
+                catch_up=CatchUp(row["catch_up"]),
             ),
             status=Status(row["status"]),
             version=row["version"],
@@ -175,6 +219,20 @@ class Scheduling:
         """Ends it: runs already due are cancelled, with that reason; later ones are gone."""
         self._change(tenant_id, schedule_id, lambda old: (old.definition, Status.DELETED), Change.DELETED, changed_by)
 
+    def disable(self, order: DisablingOrder) -> None:
+        """Carries out an order: nothing becomes due any more, until the tenant resumes it.
+
+        A change that the tenant made after the outcome overrules it. Conflict as for the other changes.
+        """
+
+        def decide(old: Schedule) -> tuple[Definition, Status]:
+            return old.definition, old.status if order.decided_at < old.updated_at else Status.DISABLED
+
+        with contextlib.suppress(NotFound):
+            self._change(order.tenant_id, order.schedule_id, decide, Change.DISABLED, f"outcome: {order.reason}")
+        with self.database.transaction() as transaction:
+            transaction.run("disabling.done", id=order.schedule_id, decided_at=order.decided_at)
+
     def _change(
         self,
         tenant_id: UUID,
@@ -222,6 +280,8 @@ class Scheduling:
                 **columns,
             )
         _add_version(transaction, old.id, change, changed_by, now, definition.payload)
+        if change is Change.DISABLED:
+            transaction.run("disabling.announce", id=old.id, now=now)
         if status is Status.DELETED:
             transaction.run("schedules.cancel_owed_runs", id=old.id, now=now)
             return old
@@ -319,6 +379,10 @@ def _columns(definition: Definition) -> dict[str, object]:
         "end_at": definition.timing.end_at,
         "url": definition.url,
         "headers": json.dumps(dict(definition.headers)),
+        "retry": json.dumps(retry_document(definition.retry)),
+        "retry_client_errors": definition.retry_client_errors,
+        "overlap_policy": definition.overlap.value,
+        "catch_up": definition.catch_up.value,
     }
 
 

@@ -142,7 +142,7 @@ def test_a_stale_workers_result_changes_nothing_but_is_logged(depot: Depot) -> N
         depot.world.clock.move(seconds=61)
         depot.deliver(run_id)
     late = settle(stale, OK_ANSWER, started_at=T0, now=T0, receives=1)
-    assert record(depot.world.database, depot.world.clock, [late]) == set()
+    assert record(depot.world.database, [late], now=depot.world.clock.now).changed == set()
     assert depot.run(run_id)["state"] == "queued"
     assert depot.world.sql("select attempt, outcome from attempt order by 1") == [[1, "succeeded"], [2, "retrying"]]
 
@@ -153,7 +153,7 @@ def test_a_result_after_the_lease_counts_while_nobody_else_has_claimed_the_run(d
     depot.world.clock.move(seconds=61)
     assert depot.sweep().taken == 1
     late = settle(lease, OK_ANSWER, started_at=T0, now=T0, receives=1)
-    assert record(depot.world.database, depot.world.clock, [late]) == {run_id}
+    assert record(depot.world.database, [late], now=depot.world.clock.now).changed == {run_id}
     assert depot.run(run_id)["state"] == "succeeded"
 
 

@@ -29,12 +29,14 @@ judged as (
         l.*,
         s.url,
         s.headers,
+        s.retry,
+        s.retry_client_errors,
         coalesce(l.payload_version, s.payload_version) as body_version,
         case
             when l.state = 'delivering' and l.lease_until > :now then 'held'
             when s.status = 'deleted' or t.status = 'deleted' then 'cancelled'
             when t.status = 'suspended' then 'parked'
-            when l.trigger = 'schedule' and s.status in ('paused', 'disabled') then 'parked'
+            when l.trigger = 'schedule' and l.redelivered_at is null and s.status in ('paused', 'disabled') then 'parked'
             when l.next_attempt_at > cast(:now as timestamptz) + interval '1 second' then 'early'
             when l.unrecorded >= :poisoned_after then 'poisoned'
             when l.unrecorded > 0 and not cast(:alone as boolean) then 'suspect'
@@ -101,6 +103,9 @@ select
     asked.scheduled_for,
     moved.attempt,
     j.failures,
+    coalesce(j.redelivered_at, j.due_at) as counts_from,
+    j.retry,
+    j.retry_client_errors,
     j.due_at,
     j.next_attempt_at,
     j.url,
@@ -151,6 +156,7 @@ with outcome as (
             cast(:failed as integer []),
             cast(:next_attempt_ats as timestamptz []),
             cast(:outcomes as text []),
+            cast(:gone as boolean []),
             cast(:started_ats as timestamptz []),
             cast(:lateness_ms as bigint []),
             cast(:stages as text []),
@@ -165,7 +171,7 @@ with outcome as (
             cast(:total_ms as real [])
         )
             as o (
-                id, scheduled_for, attempt, state, reason, failed, next_attempt_at, outcome, started_at, lateness_ms,
+                id, scheduled_for, attempt, state, reason, failed, next_attempt_at, outcome, gone, started_at, lateness_ms,
                 stage, status, detail, response_headers, response_body,
                 dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms
             )
@@ -225,9 +231,21 @@ announced as (
     from changed
     inner join outcome as o on changed.id = o.id
     where o.outcome is not null
+),
+
+-- Carried out after the commit, under the schedule's own locks.
+ordered as (
+    insert into disabling (schedule_id, tenant_id, reason, decided_at)
+    select distinct on (changed.schedule_id) changed.schedule_id, changed.tenant_id, 'gone', cast(:now as timestamptz)
+    from changed
+    inner join outcome as o on changed.id = o.id
+    where o.gone
+    order by changed.schedule_id
+    on conflict (schedule_id) do nothing
+    returning schedule_id
 )
 
-select changed.id from changed
+select changed.id, exists (select 1 from ordered where ordered.schedule_id = changed.schedule_id) as disables from changed
 
 -- name: put_back
 -- What reached the dead-letter queue decides nothing: an unfinished run is planned again. One under a live lease is in good

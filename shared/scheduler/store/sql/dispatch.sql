@@ -7,12 +7,13 @@ from job_run as r
 inner join schedule as s on r.schedule_id = s.id
 inner join tenant as t on r.tenant_id = t.id
 where r.state = 'planned'
+    and r.held_by is null
     and r.scheduled_for <= :horizon
     and r.next_attempt_at <= :horizon
     and (r.next_attempt_at, r.id) > (:after_at, cast(:after_id as uuid))
     and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
     and t.status <> 'suspended'
-    and (s.status in ('active', 'deleted') or r.trigger <> 'schedule')
+    and (s.status in ('active', 'deleted') or r.trigger <> 'schedule' or r.redelivered_at is not null)
 order by r.next_attempt_at, r.id
 limit :most
 
