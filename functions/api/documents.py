@@ -13,12 +13,14 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from scheduler.calendar import spec, zones
 from scheduler.calendar.spec import Gap, Overlap
 from scheduler.errors import InvalidExpression, InvalidInput, Problem
-from scheduler.schedules import Definition
+from scheduler.schedules import AfterOutage, Definition, OverlapPolicy
 from scheduler.timing import Timing
 from scheduler.webhook.addresses import TargetPolicy
 from scheduler.webhook.headers import check_headers
 from scheduler.webhook.pointer import reference_token
 from scheduler.webhook.request import body_bytes
+from scheduler.webhook.retry import DEFAULT, RetryPolicy
+from scheduler.webhook.retry_document import parse_retry, retry_document
 from scheduler.webhook.target import check_url
 
 _KINDS = ("cron", "rate", "at")
@@ -105,6 +107,10 @@ class _Document(_Strict):
     url: Annotated[str, _checked(lambda text, info: check_url(text, info.context))]
     headers: Annotated[tuple[tuple[str, str], ...], _reading(_headers)] | None = None
     payload: Annotated[bytes, _reading(_payload)] | None = None
+    retry: Annotated[RetryPolicy, _reading(lambda value, _: parse_retry(value))] | None = None
+    retry_client_errors: bool | None = None
+    overlap: Literal["allow", "skip", "queue"] | None = None
+    after_outage: Literal["all", "latest", "none"] | None = None
 
 
 FIELDS = tuple(_Document.model_fields)
@@ -149,6 +155,10 @@ def fields_of(definition: Definition) -> dict[str, Any]:
         "url": definition.url,
         "headers": dict(definition.headers),
         "payload": None if definition.payload is None else json.loads(definition.payload),
+        "retry": retry_document(definition.retry),
+        "retry_client_errors": definition.retry_client_errors,
+        "overlap": definition.overlap.value,
+        "after_outage": definition.after_outage.value,
     }
 
 
@@ -165,7 +175,15 @@ def _definition(fields: _Document) -> Definition:
         end_at=fields.end_at,
     )
     return Definition(
-        name=fields.name, timing=timing, url=fields.url, headers=fields.headers or (), payload=fields.payload
+        name=fields.name,
+        timing=timing,
+        url=fields.url,
+        headers=fields.headers or (),
+        payload=fields.payload,
+        retry=fields.retry or DEFAULT,
+        retry_client_errors=fields.retry_client_errors is not False,
+        overlap=OverlapPolicy(fields.overlap or OverlapPolicy.ALLOW),
+        after_outage=AfterOutage(fields.after_outage or AfterOutage.ALL),
     )
 
 

@@ -30,6 +30,7 @@ class Reason(StrEnum):
     DELETED = "deleted"
     BY_HAND = "by_hand"
     OVERLAP = "overlap"
+    HELD = "held"
 
 
 def id_prefix(scheduled_for: datetime) -> str:

@@ -59,7 +59,7 @@ class OverlapPolicy(StrEnum):
     QUEUE = "queue"
 
 
-class CatchUp(StrEnum):
+class AfterOutage(StrEnum):
     """Which of the runs that were held while their endpoint failed are sent once it is back."""
 
     ALL = "all"
@@ -96,7 +96,7 @@ class Definition:
     retry: RetryPolicy = DEFAULT
     retry_client_errors: bool = True
     overlap: OverlapPolicy = OverlapPolicy.ALLOW
-    catch_up: CatchUp = CatchUp.ALL
+    after_outage: AfterOutage = AfterOutage.ALL
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,7 +128,7 @@ class Schedule:
                 retry=parse_retry(row["retry"]),
                 retry_client_errors=row["retry_client_errors"],
                 overlap=OverlapPolicy(row["overlap_policy"]),
-                catch_up=CatchUp(row["catch_up"]),
+                after_outage=AfterOutage(row["after_outage"]),
             ),
             status=Status(row["status"]),
             version=row["version"],
@@ -382,7 +382,7 @@ def _columns(definition: Definition) -> dict[str, object]:
         "retry": json.dumps(retry_document(definition.retry)),
         "retry_client_errors": definition.retry_client_errors,
         "overlap_policy": definition.overlap.value,
-        "catch_up": definition.catch_up.value,
+        "after_outage": definition.after_outage.value,
     }
 
 

@@ -71,6 +71,8 @@ def environment(aws: tuple[str, Any], login: Login) -> dict[str, str]:
         "DEAD_LETTER_QUEUE_URL": "https://sqs.example/unused",
         "SIGNING_KEY_ID": "unused",
         "EVENT_BUS_NAME": "unused",
+        "LEASE_SECONDS": "60",
+        "DELIVERY_TIMEOUT_SECONDS": "30",
         "HTTP_DEADLINE_SECONDS": "15",
         "LOCAL_TARGETS": "off",
         "RETENTION_DAYS": "30",

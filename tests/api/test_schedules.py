@@ -28,6 +28,17 @@ def test_a_schedule_is_answered_with_all_that_it_is(client: Client) -> None:
         "url": URL,
         "headers": {"X-Tag": "a b"},
         "payload": {"a": [1, 2.5, "ü"]},
+        "retry": {
+            "backoff": "exponential",
+            "base_seconds": 15,
+            "factor": 3.0,
+            "cap_seconds": 10800,
+            "max_attempts": 12,
+            "max_age_seconds": 86400,
+        },
+        "retry_client_errors": True,
+        "overlap": "allow",
+        "after_outage": "all",
         "status": "active",
         "next_run_at": "2026-12-01T09:01:00Z",
         "version": 1,
@@ -72,6 +83,7 @@ def test_a_rate_without_a_start_stays_where_it_began(client: Client, world: Worl
 
 def test_null_is_the_same_as_absent(client: Client) -> None:
     optional = ("name", "rate", "at", "timezone", "dst", "start_at", "end_at", "headers", "payload")
+    optional += ("retry", "retry_client_errors", "overlap", "after_outage")
     bare, spelled = client.create(), client.create(cron="* * * * *", **dict.fromkeys(optional))
     assert bare | {"id": ""} == spelled | {"id": ""}
 
@@ -219,3 +231,36 @@ def test_versions_name_the_key_that_changed_the_schedule(client: Client, world: 
     client.post(f"/v1/schedules/{client.create()['id']}/pause")
     keys = {row[0] for row in world.sql("select changed_by from schedule_version")}
     assert keys == {"0b7a5a0e-3a5f-4f0e-9d6c-8f2b1f4f5a11"}
+
+
+LADDER = {"backoff": "ladder", "delays_seconds": [5, 300], "max_age_seconds": 7200}
+
+
+def test_a_schedule_keeps_how_it_is_delivered(client: Client) -> None:
+    wanted = {"retry": LADDER, "retry_client_errors": False, "overlap": "queue", "after_outage": "latest"}
+    made = client.create(**wanted)
+    assert {name: made[name] for name in wanted} == wanted
+    path = f"/v1/schedules/{made['id']}"
+    renamed = client.patch(path, {"name": "other"}).document
+    assert {name: renamed[name] for name in wanted} == wanted
+    changed = client.patch(path, {"retry": None, "overlap": "skip", "retry_client_errors": True}).document
+    assert (changed["retry"]["max_attempts"], changed["overlap"], changed["after_outage"]) == (12, "skip", "latest")
+    assert changed["retry_client_errors"] is True
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"retry": {"backoff": "ladder"}}, "/retry/delays_seconds"),
+        ({"retry": {"backoff": "never"}}, "/retry/backoff"),
+        ({"retry": {"max_attempts": 0}}, "/retry/max_attempts"),
+        ({"retry": {"base_seconds": 60, "cap_seconds": 30}}, "/retry/cap_seconds"),
+        ({"retry": []}, "/retry"),
+        ({"retry_client_errors": 1}, "/retry_client_errors"),
+        ({"overlap": "maybe"}, "/overlap"),
+        ({"after_outage": ""}, "/after_outage"),
+    ],
+)
+def test_a_bad_way_to_deliver_is_refused_where_it_stands(client: Client, fields: dict[str, Any], pointer: str) -> None:
+    answer = client.post("/v1/schedules", {"cron": "* * * * *", "url": URL} | fields)
+    assert (answer.status, answer.pointers) == (400, [pointer])

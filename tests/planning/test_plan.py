@@ -105,7 +105,7 @@ def test_late_occurrences_follow_the_misfire_policy_and_the_others_are_accounted
     assert world.sql("select reason, occurrences from skipped_range") == skipped
 
 
-def test_catch_up_is_capped_to_the_newest_and_the_rest_is_one_skipped_range(world: World) -> None:
+def test_after_outage_is_capped_to_the_newest_and_the_rest_is_one_skipped_range(world: World) -> None:
     schedule = world.create(cron="* * * * *")
     world.clock.move(hours=10)
     world.tick()

@@ -28,7 +28,7 @@ for share
 -- name: get
 select
     s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.end_at, s.misfire,
-    s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.catch_up,
+    s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
 inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
@@ -38,7 +38,7 @@ where s.id = :id and s.tenant_id = :tenant_id and s.status <> 'deleted'
 -- The same row, held for a change; taken after the calendars.
 select
     s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.end_at, s.misfire,
-    s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.catch_up,
+    s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
 inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
@@ -48,7 +48,7 @@ for no key update of s
 -- name: list
 select
     s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.end_at, s.misfire,
-    s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.catch_up,
+    s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
 inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
@@ -61,13 +61,13 @@ limit :most
 -- name: insert
 insert into schedule (
     id, tenant_id, name, status, version, payload_version, timing, calendar_id, active_from, end_at,
-    misfire, misfire_grace_seconds, misfire_cap, url, headers, retry, retry_client_errors, overlap_policy, catch_up,
+    misfire, misfire_grace_seconds, misfire_cap, url, headers, retry, retry_client_errors, overlap_policy, after_outage,
     created_at, updated_at
 )
 values (
     :id, :tenant_id, :name, 'active', 1, 1, cast(:timing as jsonb), :calendar_id, :active_from, :end_at,
     'all', :grace_seconds, :cap, :url, cast(:headers as jsonb), cast(:retry as jsonb), :retry_client_errors,
-    :overlap_policy, :catch_up, :now, :now
+    :overlap_policy, :after_outage, :now, :now
 )
 
 -- name: update
@@ -86,7 +86,7 @@ set
     retry = cast(:retry as jsonb),
     retry_client_errors = :retry_client_errors,
     overlap_policy = :overlap_policy,
-    catch_up = :catch_up,
+    after_outage = :after_outage,
     updated_at = :now
 where id = :id and version = :version
 

@@ -6,8 +6,8 @@ alter table schedule
     add column overlap_policy text not null default 'allow'
     constraint schedule_overlap_policy check (overlap_policy in ('allow', 'skip', 'queue')),
     -- What becomes of the runs that an open breaker held, once it closes.
-    add column catch_up text not null default 'all'
-    constraint schedule_catch_up check (catch_up in ('all', 'latest', 'none')),
+    add column after_outage text not null default 'all'
+    constraint schedule_after_outage check (after_outage in ('all', 'latest', 'none')),
     -- Scheme, host and port of the URL, the default port left out: what a breaker judges.
     add column origin text generated always as (
         regexp_replace(
