@@ -83,3 +83,5 @@ create table disabling (
     reason text not null constraint disabling_reason check (reason in ('gone', 'endpoint_failing')),
     decided_at instant not null
 );
+
+create index job_run_failed on job_run (tenant_id, scheduled_for) where state = 'failed';
