@@ -12,11 +12,13 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import Response
 from bodies import read_object
 from documents import definition_of, edited
+from filters import redeliveries
 from scheduler.aws import queue
 from scheduler.aws.logins import login_of
 from scheduler.dispatch import dispatch
 from scheduler.errors import DatabaseUnavailable
-from scheduler.history import History
+from scheduler.history import History, LoggedAttempt, Run
+from scheduler.redelivery import Redelivery
 from scheduler.schedules import Schedule, Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import Clock
@@ -33,6 +35,7 @@ class Parts:
     runs: queue.Queue
     scheduling: Scheduling
     history: History
+    redelivery: Redelivery
     policy: TargetPolicy
     logger: Logger
 
@@ -46,6 +49,7 @@ def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
         runs=queue.connect(settings.queue_url),
         scheduling=Scheduling(database=database, clock=clock, retention=timedelta(days=settings.retention_days)),
         history=History(database=database, clock=clock),
+        redelivery=Redelivery(database=database, clock=clock),
         policy=TargetPolicy(local_targets=settings.local_targets),
         logger=logger,
     )
@@ -70,11 +74,15 @@ class Request:
     def schedule_id(self) -> UUID:
         return queries.path_id(self.ids["schedule_id"])
 
+    @property
+    def run_id(self) -> UUID:
+        return queries.path_id(self.ids["run_id"])
+
 
 def create_schedule(parts: Parts, request: Request) -> Response[str]:
     definition = definition_of(read_object(request.event), parts.policy)
     made = parts.scheduling.create(request.tenant_id, uuid4(), definition, changed_by=request.key_id)
-    _send_soon(parts, request, made)
+    _send_soon(parts, request, made.id)
     return answer(201, _document(parts, made), Location=f"{request.path}/{made.id}")
 
 
@@ -100,7 +108,7 @@ def edit_schedule(parts: Parts, request: Request) -> Response[str]:
         lambda old: edited(old, changes, parts.policy),
         changed_by=request.key_id,
     )
-    _send_soon(parts, request, changed)
+    _send_soon(parts, request, changed.id)
     return answer(200, _document(parts, changed))
 
 
@@ -116,7 +124,7 @@ def pause_schedule(parts: Parts, request: Request) -> Response[str]:
 
 def resume_schedule(parts: Parts, request: Request) -> Response[str]:
     resumed = parts.scheduling.resume(request.tenant_id, request.schedule_id, changed_by=request.key_id)
-    _send_soon(parts, request, resumed)
+    _send_soon(parts, request, resumed.id)
     return answer(200, _document(parts, resumed))
 
 
@@ -130,8 +138,25 @@ def list_runs(parts: Parts, request: Request) -> Response[str]:
 
 
 def get_run(parts: Parts, request: Request) -> Response[str]:
-    run, attempts = parts.history.run(request.tenant_id, queries.path_id(request.ids["run_id"]))
-    return answer(200, run_document(run) | {"attempts": [attempt_document(each) for each in attempts]})
+    return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
+
+
+def redeliver_run(parts: Parts, request: Request) -> Response[str]:
+    parts.redelivery.redeliver(request.tenant_id, request.run_id)
+    run, _ = parts.history.run(request.tenant_id, request.run_id)
+    _send_soon(parts, request, run.schedule_id)
+    return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
+
+
+def cancel_run(parts: Parts, request: Request) -> Response[str]:
+    parts.redelivery.cancel(request.tenant_id, request.run_id)
+    return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
+
+
+def redeliver_runs(parts: Parts, request: Request) -> Response[str]:
+    wanted, dry_run = redeliveries(read_object(request.event))
+    done = parts.redelivery.redeliver_many(request.tenant_id, wanted, dry_run=dry_run)
+    return answer(200, {"matched": done.matched, "redelivered": done.redelivered, "dry_run": dry_run})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,6 +187,9 @@ ROUTES = (
     _changes("POST", "/v1/schedules/{schedule_id}/resume", resume_schedule),
     _reads("/v1/schedules/{schedule_id}/runs", list_runs),
     _reads("/v1/runs/{run_id}", get_run),
+    _changes("POST", "/v1/runs/{run_id}/redeliver", redeliver_run),
+    _changes("POST", "/v1/runs/{run_id}/cancel", cancel_run),
+    _changes("POST", "/v1/redeliveries", redeliver_runs),
 )
 
 
@@ -169,10 +197,14 @@ def _document(parts: Parts, schedule: Schedule) -> dict[str, Any]:
     return schedule_document(schedule, parts.history.next_runs([schedule])[schedule.id])
 
 
-def _send_soon(parts: Parts, request: Request, schedule: Schedule) -> None:
+def _run_document(run: Run, attempts: list[LoggedAttempt]) -> dict[str, Any]:
+    return run_document(run) | {"attempts": [attempt_document(each) for each in attempts]}
+
+
+def _send_soon(parts: Parts, request: Request, schedule_id: UUID) -> None:
     """Sends the schedule's first runs now, so that one within the next minute does not wait for a tick."""
     try:
-        dispatch(parts.database, parts.runs, parts.clock, more_time=request.more_time, schedule_id=schedule.id)
+        dispatch(parts.database, parts.runs, parts.clock, more_time=request.more_time, schedule_id=schedule_id)
     except (DatabaseUnavailable, StatementRefused) as error:
         # The change is committed, and the planner sends what is left: the caller has nothing to repeat.
-        parts.logger.warning("runs.left_to_the_planner", schedule_id=str(schedule.id), error=str(error))
+        parts.logger.warning("runs.left_to_the_planner", schedule_id=str(schedule_id), error=str(error))

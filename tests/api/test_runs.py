@@ -112,3 +112,80 @@ def test_an_id_with_no_run_is_not_found(client: Client) -> None:
     assert client.get("/v1/runs/01a2a935-b900-7c3a-8d1e-5f2b7a904d6e").status == 404
     assert client.get("/v1/runs/ffffffff-ffff-7fff-bfff-ffffffffffff").status == 404
     assert client.get("/v1/runs/6f1c1f0e-52d3-4a6b-9a6e-3d2d1c0b9a87").status == 404
+
+
+def ended(world: World, run_id: str, state: str = "failed", reason: str | None = "exhausted") -> None:
+    """Ends a run as its delivery would."""
+    world.sql(
+        "update job_run set state = :state, reason = :reason, failures = 3, ended_at = :now"
+        " where id = cast(:id as uuid)",
+        state=state,
+        reason=reason,
+        now=world.clock.now,
+        id=run_id,
+    )
+
+
+def test_a_run_is_redelivered_at_once(client: Client, world: World) -> None:
+    run = runs_of(client, client.create())["runs"][-1]
+    world.clock.move(minutes=2)
+    ended(world, run["id"])
+    answer = client.post(f"/v1/runs/{run['id']}/redeliver")
+    assert answer.status == 200
+    assert (answer.document["state"], answer.document["failures"]) == ("queued", 0)
+    assert answer.document["idempotency_key"] == run["idempotency_key"]
+    assert client.post(f"/v1/runs/{run['id']}/redeliver").status == 409
+
+
+def test_a_run_is_cancelled_once(client: Client) -> None:
+    run = runs_of(client, client.create())["runs"][-1]
+    answer = client.post(f"/v1/runs/{run['id']}/cancel")
+    assert (answer.status, answer.document["state"], answer.document["reason"]) == (200, "cancelled", "by_hand")
+    assert client.post(f"/v1/runs/{run['id']}/cancel").status == 409
+
+
+def test_many_runs_are_redelivered_by_a_filter(client: Client, world: World) -> None:
+    runs = runs_of(client, client.create())["runs"]
+    for run in runs:
+        ended(world, run["id"])
+    world.clock.move(minutes=5)
+    body = {"filter": {"scheduled_until": "2026-12-01T09:02:00Z"}, "dry_run": True}
+    assert client.post("/v1/redeliveries", body).document == {"matched": 1, "redelivered": 0, "dry_run": True}
+    body = {"filter": {"state": "failed", "reason": "exhausted"}}
+    assert client.post("/v1/redeliveries", body).document == {"matched": 2, "redelivered": 2, "dry_run": False}
+    assert client.stranger().post("/v1/redeliveries", body).document["matched"] == 0
+
+
+def test_a_filter_that_can_not_be_taken_is_refused_field_by_field(client: Client) -> None:
+    body = {
+        "filter": {
+            "state": "planned",
+            "reason": 7,
+            "schedule_id": "x",
+            "scheduled_from": "yesterday",
+            "scheduled_until": 5,
+            "who/what": 1,
+        },
+        "dry_run": "yes",
+        "more": None,
+    }
+    answer = client.post("/v1/redeliveries", body)
+    assert answer.status == 400
+    assert answer.pointers == sorted(
+        ["/dry_run", "/more", *(f"/filter/{name}" for name in body["filter"] if "/" not in name), "/filter/who~1what"]
+    )
+
+
+def test_a_filter_says_what_it_means(client: Client) -> None:
+    refused = [
+        ({}, ["/filter"]),
+        ({"filter": {}}, ["/filter"]),
+        ({"filter": {"state": "succeeded"}}, ["/filter/schedule_id"]),
+        (
+            {"filter": {"scheduled_from": "2026-12-01T09:00:00Z", "scheduled_until": "2026-12-01T09:00:00Z"}},
+            ["/filter/scheduled_until"],
+        ),
+    ]
+    for body, pointers in refused:
+        answer = client.post("/v1/redeliveries", body)
+        assert (answer.status, answer.pointers) == (400, pointers)

@@ -134,6 +134,9 @@ def test_every_route_is_one_event_of_the_api_function(functions: dict[str, Any])
         ("POST", "/v1/schedules/{schedule_id}/resume"),
         ("GET", "/v1/schedules/{schedule_id}/runs"),
         ("GET", "/v1/runs/{run_id}"),
+        ("POST", "/v1/runs/{run_id}/redeliver"),
+        ("POST", "/v1/runs/{run_id}/cancel"),
+        ("POST", "/v1/redeliveries"),
     }
 
 

@@ -1,0 +1,101 @@
+"""By hand: a run that ended is delivered again, one that has not ended is cancelled. The idempotency key stays the same."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from scheduler.errors import Conflict, NotFound
+from scheduler.runs import Reason, State, scheduled_for_of
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database, Transaction
+
+# Of one call: more would hold their locks for longer than a claim should wait.
+MOST_AT_ONCE = 10_000
+
+
+class Ended(StrEnum):
+    """The states that a run may be delivered again from."""
+
+    FAILED = "failed"
+    SUCCEEDED = "succeeded"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filter:
+    """Which ended runs are meant: those scheduled in [since, until), of one schedule, for one reason; None is any."""
+
+    state: Ended
+    since: datetime
+    until: datetime
+    schedule_id: UUID | None = None
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Redelivered:
+    """How many runs a filter matched, and how many of them are delivered again: none of a dry run, 10,000 at most."""
+
+    matched: int
+    redelivered: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Redelivery:
+    """The use cases, over one database and clock."""
+
+    database: Database
+    clock: Clock
+
+    def redeliver(self, tenant_id: UUID, run_id: UUID) -> None:
+        """Plans an ended run anew, due now. NotFound; Conflict where it has not failed or succeeded, or nobody owns it."""
+        with self.database.transaction() as transaction:
+            if not self._change(transaction, "redelivery.redeliver", tenant_id, run_id):
+                state = _state(transaction, tenant_id, run_id)
+                deleted = state in (State.FAILED, State.SUCCEEDED)
+                raise Conflict("its schedule is deleted" if deleted else f"it is {state}, neither failed nor succeeded")
+
+    def redeliver_many(self, tenant_id: UUID, wanted: Filter, *, dry_run: bool) -> Redelivered:
+        """Plans all matching runs anew, oldest first; a dry run counts them and changes nothing."""
+        words = {
+            "tenant_id": tenant_id,
+            "state": wanted.state.value,
+            "since": wanted.since,
+            "until": wanted.until,
+            "schedule_id": wanted.schedule_id,
+            "reason": wanted.reason and wanted.reason.value,
+        }
+        with self.database.transaction() as transaction:
+            matched = transaction.run("redelivery.count", **words)[0]["matched"]
+            if dry_run or not matched:
+                return Redelivered(matched=matched, redelivered=0)
+            now = self.clock(transaction)
+            done = transaction.change("redelivery.redeliver_many", most=MOST_AT_ONCE, now=now, **words)
+        return Redelivered(matched=matched, redelivered=done)
+
+    def cancel(self, tenant_id: UUID, run_id: UUID) -> None:
+        """Ends an unfinished run. NotFound; Conflict where it has ended, or is being posted at this moment."""
+        with self.database.transaction() as transaction:
+            if not self._change(transaction, "redelivery.cancel", tenant_id, run_id):
+                state = _state(transaction, tenant_id, run_id)
+                busy = state is State.DELIVERING
+                raise Conflict("it is being delivered at this moment; try again" if busy else f"it is {state} already")
+
+    def _change(self, transaction: Transaction, block: str, tenant_id: UUID, run_id: UUID) -> bool:
+        now = self.clock(transaction)
+        scheduled_for = _scheduled_for(run_id)
+        return bool(transaction.run(block, tenant_id=tenant_id, id=run_id, scheduled_for=scheduled_for, now=now))
+
+
+def _scheduled_for(run_id: UUID) -> datetime:
+    scheduled_for = scheduled_for_of(run_id)
+    if scheduled_for is None:
+        raise NotFound(f"no run {run_id}")
+    return scheduled_for
+
+
+def _state(transaction: Transaction, tenant_id: UUID, run_id: UUID) -> State:
+    rows = transaction.run("history.run", tenant_id=tenant_id, id=run_id, scheduled_for=_scheduled_for(run_id))
+    if not rows:
+        raise NotFound(f"no run {run_id}")
+    return State(rows[0]["state"])

@@ -1,0 +1,108 @@
+-- name: redeliver
+-- An ended run is planned anew: its policy begins again, its key, its body and its count of attempts go on. Neither a pause
+-- nor a disabled schedule holds it.
+with seen as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    inner join schedule as s on r.schedule_id = s.id
+    where r.id = :id
+        and r.scheduled_for = :scheduled_for
+        and r.tenant_id = :tenant_id
+        and r.state in ('succeeded', 'failed')
+        and s.status <> 'deleted'
+    for no key update of r
+)
+
+update job_run as r
+set
+    state = 'planned',
+    reason = null,
+    ended_at = null,
+    failures = 0,
+    unrecorded = 0,
+    sends = r.sends + 1,
+    next_attempt_at = greatest(r.due_at, :now),
+    redelivered_at = :now
+from seen
+where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+returning r.id
+
+-- name: count
+-- How many ended runs a filter matches; what it leaves out is null.
+select count(*) as matched
+from job_run as r
+inner join schedule as s on r.schedule_id = s.id
+where r.tenant_id = :tenant_id
+    and r.state = :state
+    and r.scheduled_for >= :since
+    and r.scheduled_for < :until
+    and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
+    and (cast(:reason as text) is null or r.reason = :reason)
+    and s.status <> 'deleted'
+
+-- name: redeliver_many
+-- The same for all that a filter matches, oldest first, at most :most.
+with chosen as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    inner join schedule as s on r.schedule_id = s.id
+    where r.tenant_id = :tenant_id
+        and r.state = :state
+        and r.scheduled_for >= :since
+        and r.scheduled_for < :until
+        and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
+        and (cast(:reason as text) is null or r.reason = :reason)
+        and s.status <> 'deleted'
+    order by r.scheduled_for, r.id
+    limit :most
+),
+
+seen as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    inner join chosen as c on r.id = c.id and r.scheduled_for = c.scheduled_for
+    where r.state = :state
+    order by r.id
+    for no key update of r
+)
+
+update job_run as r
+set
+    state = 'planned',
+    reason = null,
+    ended_at = null,
+    failures = 0,
+    unrecorded = 0,
+    sends = r.sends + 1,
+    next_attempt_at = greatest(r.due_at, :now),
+    redelivered_at = :now
+from seen
+where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+
+-- name: cancel
+-- A run that nobody is posting ends here, and gives up its turn. A message for it finds it ended.
+with seen as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    where r.id = :id
+        and r.scheduled_for = :scheduled_for
+        and r.tenant_id = :tenant_id
+        and (r.state in ('planned', 'queued') or (r.state = 'delivering' and r.lease_until <= :now))
+    for no key update
+),
+
+cancelled as (
+    update job_run as r
+    set state = 'cancelled', reason = 'by_hand', ended_at = :now, lease_until = null, held_by = null
+    from seen
+    where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+    returning r.id, r.scheduled_for
+),
+
+released as (
+    delete from overlap_turn as o
+    using cancelled
+    where o.run_id = cancelled.id and o.scheduled_for = cancelled.scheduled_for
+)
+
+select cancelled.id from cancelled
