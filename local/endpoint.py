@@ -24,6 +24,7 @@ class Endpoint:
     folder: Path
     port: int
     _child: children.Child | None = field(default=None, repr=False)
+    _clients: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def url(self) -> str:
@@ -46,6 +47,8 @@ class Endpoint:
 
     def stop(self) -> None:
         """Stops it and every function's worker; the state is on disk afterwards."""
+        while self._clients:
+            self._clients.popitem()[1].close()
         if self._child is not None:
             self._child.stop()
             self._child = None
@@ -73,15 +76,17 @@ class Endpoint:
         }
 
     def client(self, service: str) -> Any:
-        """A boto3 client of this endpoint."""
-        return boto3.client(
-            service,
-            endpoint_url=self.url,
-            region_name=REGION,
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
-            config=Config(read_timeout=300, retries={"total_max_attempts": 1}, proxies={}),
-        )
+        """A boto3 client of this endpoint, closed when it stops."""
+        if service not in self._clients:
+            self._clients[service] = boto3.client(
+                service,
+                endpoint_url=self.url,
+                region_name=REGION,
+                aws_access_key_id="local",
+                aws_secret_access_key="local",
+                config=Config(read_timeout=300, retries={"total_max_attempts": 1}, proxies={}),
+            )
+        return self._clients[service]
 
     @property
     def _temporary(self) -> Path:
