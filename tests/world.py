@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pg8000.native
 from scheduler.planning import Plan, plan
-from scheduler.schedules import Definition, Schedule, Scheduling
+from scheduler.schedules import Definition, Pause, Schedule, Scheduling
 from scheduler.store.connection import Database, Login, Transaction
 from scheduler.timing import Timing
 
@@ -76,8 +76,9 @@ class World:
 
         return self.scheduling.edit(self.tenant_id, schedule.id, apply, changed_by="test")
 
-    def pause(self, schedule: Schedule) -> Schedule:
-        return self.scheduling.pause(self.tenant_id, schedule.id, changed_by="test")
+    def pause(self, schedule: Schedule, *, until: datetime | None = None, reason: str | None = None) -> Schedule:
+        pause = Pause(until=until, reason=reason)
+        return self.scheduling.pause(self.tenant_id, schedule.id, changed_by="test", pause=pause)
 
     def resume(self, schedule: Schedule) -> Schedule:
         return self.scheduling.resume(self.tenant_id, schedule.id, changed_by="test")
@@ -110,3 +111,12 @@ class World:
             id=schedule.id,
         )
         return [f"{row[0].astimezone(UTC):%H:%M:%S}" for row in rows]
+
+    def skipped(self, schedule: Schedule) -> list[tuple[str, str, str, int]]:
+        """Its skipped ranges, oldest first: reason, first and last as `HH:MM:SS`, count."""
+        rows = self.sql(
+            "select reason, first_scheduled_for, last_scheduled_for, occurrences from skipped_range"
+            " where schedule_id = :id order by first_scheduled_for",
+            id=schedule.id,
+        )
+        return [(row[0], *(f"{each.astimezone(UTC):%H:%M:%S}" for each in row[1:3]), row[3]) for row in rows]

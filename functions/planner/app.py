@@ -10,6 +10,7 @@ from scheduler.aws import bus, queue
 from scheduler.aws.logins import login_of
 from scheduler.disabling import carry_out
 from scheduler.dispatch import dispatch, sweep
+from scheduler.holding import expire_held
 from scheduler.outbox import publish
 from scheduler.planning import plan
 from scheduler.schedules import Scheduling
@@ -42,6 +43,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
         logger.error("calendar.failed", calendar_id=calendar_id, fault=fault)
     sent = dispatch(database, runs, database_clock, more_time=more_time)
     swept = sweep(database, runs, database_clock, more_time=more_time)
+    expired = expire_held(database, database_clock, more_time=more_time)
     scheduling = Scheduling(database=database, clock=database_clock, retention=retention)
     disabled = carry_out(scheduling, more_time=more_time)
     published = publish(database, events, more_time=more_time)
@@ -51,6 +53,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
         "busy": planned.busy,
         "sent": sent.taken,
         "swept": swept.taken,
+        "expired": expired,
         "refused": sent.refused + swept.refused,
         "disabled": disabled,
         "published": published,

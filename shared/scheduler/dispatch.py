@@ -43,6 +43,7 @@ def dispatch(
             now = clock(transaction)
             rows = transaction.run(
                 "dispatch.find_planned",
+                now=now,
                 horizon=now + LOOK_AHEAD,
                 after_at=after[0],
                 after_id=after[1],

@@ -9,8 +9,8 @@ from uuid import UUID
 
 from scheduler.calendar.occurrences import next_occurrence
 from scheduler.calendar.spec import CalendarSpec
+from scheduler.calendars import calendar_spec
 from scheduler.errors import NotFound
-from scheduler.planning import calendar_spec
 from scheduler.runs import Reason, State, scheduled_for_of
 from scheduler.schedules import Schedule, Status
 from scheduler.store.clock import Clock

@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from uuid import UUID
 
-from scheduler.calendar.occurrences import next_occurrence, occurrences
-from scheduler.calendar.spec import CalendarSpec, Gap, Kind, Overlap
 from scheduler.calendar.zones import tzdata_version
-from scheduler.runs import id_prefix
+from scheduler.calendars import calendar_spec
+from scheduler.materialising import Span, advance, materialise, span
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
 
@@ -34,15 +32,6 @@ class Plan:
     refused: dict[int, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Span:
-    """One calendar's occurrences in a stretch of time, and the first one after it."""
-
-    calendar_id: int
-    instants: tuple[datetime, ...]
-    next_fire_at: datetime | None
-
-
 def plan(database: Database, clock: Clock, *, retention: timedelta, more_time: Callable[[], bool]) -> Plan:
     """Materialises all that is due up to the look-ahead, in transactions of bounded size, while `more_time()`.
 
@@ -57,47 +46,6 @@ def plan(database: Database, clock: Clock, *, retention: timedelta, more_time: C
         if not tick.count_busy():
             break
     return tick.plan
-
-
-def span(calendar: CalendarSpec, calendar_id: int, after: datetime, until: datetime) -> Span:
-    """The occurrences of `calendar` in (after, until]."""
-    return Span(
-        calendar_id=calendar_id,
-        instants=tuple(occurrences(calendar, after, until)),
-        next_fire_at=next_occurrence(calendar, max(after, until)),
-    )
-
-
-def materialise(
-    transaction: Transaction, spans: list[Span], *, now: datetime, retention: timedelta, schedule_id: UUID | None = None
-) -> int:
-    """Makes the runs of `spans`, for all active schedules of their calendars or for one; returns how many are new."""
-    pairs = [(one.calendar_id, instant) for one in spans for instant in one.instants]
-    if not pairs:
-        return 0
-    return transaction.change(
-        "planning.materialise",
-        calendar_ids=[calendar_id for calendar_id, _ in pairs],
-        instants=[instant for _, instant in pairs],
-        id_prefixes=[id_prefix(instant) for _, instant in pairs],
-        schedule_id=schedule_id,
-        now=now,
-        oldest=now - retention,
-        some_late=any(instant < now for _, instant in pairs),
-        tzdata_version=tzdata_version(),
-    )
-
-
-def calendar_spec(row: Row) -> CalendarSpec:
-    """The calendar that a row of the table describes."""
-    return CalendarSpec(
-        kind=Kind(row["kind"]),
-        expression=row["expression"],
-        timezone=row["timezone"],
-        gap=Gap(row["gap"]),
-        overlap=Overlap(row["overlap"]),
-        anchor=row["anchor"],
-    )
 
 
 class _Tick:
@@ -147,13 +95,7 @@ class _Tick:
         spans = list(_bounded(self._spans(rows, horizon, faults)))
         made = materialise(transaction, spans, now=now, retention=self._retention)
         if spans:
-            transaction.run(
-                "planning.advance",
-                ids=[one.calendar_id for one in spans],
-                next_fire_ats=[one.next_fire_at for one in spans],
-                horizon=horizon,
-                tzdata_version=tzdata_version(),
-            )
+            advance(transaction, spans, horizon)
         if faults:
             transaction.run("planning.set_aside", ids=list(faults), reasons=list(faults.values()), now=now)
         self._count(spans, made, faults)

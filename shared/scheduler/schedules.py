@@ -9,24 +9,23 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Self
 from uuid import UUID
 
-from scheduler.calendar.occurrences import next_occurrence
-from scheduler.calendar.spec import CalendarSpec
-from scheduler.calendar.zones import tzdata_version
-from scheduler.errors import Conflict, NotFound
-from scheduler.planning import LOOK_AHEAD, calendar_spec, materialise, span
+from scheduler.calendars import Calendar, lock_calendars
+from scheduler.changes import Standing, plan_ahead, record_hold, settle
+from scheduler.errors import Conflict, InvalidInput, NotFound, Problem
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
-from scheduler.timing import GRACE, TICK, Timing
+from scheduler.timing import TICK, Timing
 from scheduler.webhook.retry import DEFAULT, RetryPolicy
 from scheduler.webhook.retry_document import parse_retry, retry_document
 
-_MISFIRE_CAP = 100
+# What lies inside a pause is counted at its beginning.
+LONGEST_PAUSE = timedelta(days=366)
 # Changes of one schedule at once that may overtake each other before one gives up.
 _TRIES = 10
 
@@ -100,8 +99,19 @@ class Definition:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Pause:
+    """Why a tenant paused a schedule, and until when; without an end until it is resumed."""
+
+    until: datetime | None = None
+    reason: str | None = None
+
+
+_FOR_GOOD = Pause()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Schedule:
-    """A stored schedule."""
+    """A stored schedule. A `pause` with an end leaves it active from then on; it may be over by now."""
 
     id: UUID
     tenant_id: UUID
@@ -110,8 +120,15 @@ class Schedule:
     version: int
     calendar_id: int
     active_from: datetime
+    pause: Pause | None
+    runs_left: int | None
     created_at: datetime
     updated_at: datetime
+
+    def status_at(self, now: datetime) -> Status:
+        """What it may do at `now`: a pause with an end ends by itself."""
+        held = self.pause is not None and self.pause.until is not None and self.pause.until > now
+        return Status.PAUSED if held else self.status
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
@@ -134,19 +151,35 @@ class Schedule:
             version=row["version"],
             calendar_id=row["calendar_id"],
             active_from=row["active_from"],
+            pause=_pause(row),
+            runs_left=row["runs_left"],
             created_at=row["created_at"],
             updated_at=row["updated_at"],
         )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Calendar:
-    """A calendar row under our lock; `made` by this transaction, so that no other sees it yet."""
+class _Wanted:
+    """What a change makes of a schedule."""
 
-    id: int
-    spec: CalendarSpec
-    planned_through: datetime
-    made: bool
+    definition: Definition
+    status: Status
+    pause: Pause | None
+
+    @classmethod
+    def of(cls, old: Schedule) -> Self:
+        """What it is already."""
+        return cls(definition=old.definition, status=old.status, pause=old.pause)
+
+    @property
+    def until(self) -> datetime | None:
+        """The end of its pause, if it has one that ends by itself."""
+        return self.pause.until if self.pause else None
+
+    def moves(self, old: Schedule) -> bool:
+        """Whether it changes when the schedule fires."""
+        was = _Wanted.of(old)
+        return (self.definition.timing, self.status, self.until) != (was.definition.timing, was.status, was.until)
 
 
 class _Overtaken(Exception):
@@ -165,21 +198,14 @@ class Scheduling:
         """Stores it under the given new id, with its next runs planned. InvalidInput; Conflict for a name in use."""
         timing = definition.timing
         with self.database.transaction() as transaction:
-            calendar, _ = self._lock_calendars(transaction, timing, None)
+            calendar, _ = lock_calendars(transaction, tenant_id, timing, self.clock(transaction), old=None)
             now = self.clock(transaction)
             active_from = timing.first_moment(calendar.spec, now)
             columns = _columns(definition) | {"calendar_id": calendar.id, "active_from": active_from, "now": now}
             with _name_in_use(definition.name):
-                transaction.run(
-                    "schedules.insert",
-                    id=schedule_id,
-                    tenant_id=tenant_id,
-                    grace_seconds=GRACE.seconds,
-                    cap=_MISFIRE_CAP,
-                    **columns,
-                )
+                transaction.run("schedules.insert", id=schedule_id, tenant_id=tenant_id, **columns)
             _add_version(transaction, schedule_id, Change.CREATED, changed_by, now, definition.payload)
-            self._plan_ahead(transaction, schedule_id, calendar, active_from, now)
+            plan_ahead(transaction, schedule_id, calendar, active_from, now=now, retention=self.retention)
             return _read(transaction, "schedules.get", tenant_id, schedule_id)
 
     def get(self, tenant_id: UUID, schedule_id: UUID) -> Schedule:
@@ -199,25 +225,31 @@ class Scheduling:
         self, tenant_id: UUID, schedule_id: UUID, edit: Callable[[Definition], Definition], *, changed_by: str
     ) -> Schedule:
         """Replaces what `edit` returns otherwise. Runs that are due go on; later ones follow the new timing."""
-        return self._change(
-            tenant_id, schedule_id, lambda old: (edit(old.definition), old.status), Change.EDITED, changed_by
-        )
 
-    def pause(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str) -> Schedule:
-        """No run is due while it is paused, and none becomes due; those already due are held until it is resumed."""
-        return self._change(
-            tenant_id, schedule_id, lambda old: (old.definition, Status.PAUSED), Change.PAUSED, changed_by
-        )
+        def decide(old: Schedule) -> _Wanted:
+            return replace(_Wanted.of(old), definition=edit(old.definition))
+
+        return self._change(tenant_id, schedule_id, decide, Change.EDITED, changed_by)
+
+    def pause(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, pause: Pause = _FOR_GOOD) -> Schedule:
+        """No run is due while it is paused, and none becomes due; those already due are held until it goes on.
+
+        With an end it goes on by itself: InvalidInput where that is past, or farther away than a year.
+        """
+        status = Status.ACTIVE if pause.until else Status.PAUSED
+
+        def decide(old: Schedule) -> _Wanted:
+            return _Wanted(definition=old.definition, status=status, pause=pause)
+
+        return self._change(tenant_id, schedule_id, decide, Change.PAUSED, changed_by)
 
     def resume(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str) -> Schedule:
         """Fires again from now on; what lay inside the pause is not missed."""
-        return self._change(
-            tenant_id, schedule_id, lambda old: (old.definition, Status.ACTIVE), Change.RESUMED, changed_by
-        )
+        return self._change(tenant_id, schedule_id, _as(Status.ACTIVE), Change.RESUMED, changed_by)
 
     def delete(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str) -> None:
         """Ends it: runs already due are cancelled, with that reason; later ones are gone."""
-        self._change(tenant_id, schedule_id, lambda old: (old.definition, Status.DELETED), Change.DELETED, changed_by)
+        self._change(tenant_id, schedule_id, _as(Status.DELETED), Change.DELETED, changed_by)
 
     def disable(self, order: DisablingOrder) -> None:
         """Carries out an order: nothing becomes due any more, until the tenant resumes it.
@@ -225,8 +257,8 @@ class Scheduling:
         A change that the tenant made after the outcome overrules it. Conflict as for the other changes.
         """
 
-        def decide(old: Schedule) -> tuple[Definition, Status]:
-            return old.definition, old.status if order.decided_at < old.updated_at else Status.DISABLED
+        def decide(old: Schedule) -> _Wanted:
+            return _Wanted.of(old) if order.decided_at < old.updated_at else _as(Status.DISABLED)(old)
 
         with contextlib.suppress(NotFound):
             self._change(order.tenant_id, order.schedule_id, decide, Change.DISABLED, f"outcome: {order.reason}")
@@ -237,132 +269,101 @@ class Scheduling:
         self,
         tenant_id: UUID,
         schedule_id: UUID,
-        decide: Callable[[Schedule], tuple[Definition, Status]],
+        decide: Callable[[Schedule], _Wanted],
         change: Change,
         changed_by: str,
     ) -> Schedule:
         for _ in range(_TRIES):
             with contextlib.suppress(_Overtaken), self.database.transaction() as transaction:
                 seen = _read(transaction, "schedules.get", tenant_id, schedule_id)
-                definition, status = decide(seen)
-                if (definition, status) == (seen.definition, seen.status):
+                wanted = decide(seen)
+                if wanted == _Wanted.of(seen):
                     return seen
-                return self._carry_out(transaction, seen, definition, status, change, changed_by)
+                return self._carry_out(transaction, seen, wanted, change, changed_by)
         raise Conflict("it is being changed by others at this moment; try again")
 
     def _carry_out(
-        self,
-        transaction: Transaction,
-        old: Schedule,
-        definition: Definition,
-        status: Status,
-        change: Change,
-        changed_by: str,
+        self, transaction: Transaction, old: Schedule, wanted: _Wanted, change: Change, changed_by: str
     ) -> Schedule:
-        new_calendar, old_calendar = self._lock_calendars(transaction, definition.timing, old)
+        timing = wanted.definition.timing
+        new_calendar, old_calendar = lock_calendars(
+            transaction,
+            old.tenant_id,
+            timing,
+            self.clock(transaction),
+            old=(old.definition.timing, old.calendar_id),
+        )
         if _read(transaction, "schedules.lock", old.tenant_id, old.id).version != old.version:
             raise _Overtaken
         # Never before its last change, even where a failover put the database's clock back.
         now = max(self.clock(transaction), old.updated_at + TICK)
-        moves = definition.timing != old.definition.timing or status is not old.status
+        moves, active_from = wanted.moves(old), old.active_from
+        wanted = _current(wanted, old, now)
         if moves:
-            self._settle(transaction, old, old_calendar, now)
-        active_from = _active_from(old, definition.timing, new_calendar, now) if moves else old.active_from
-        columns = _columns(definition) | {"calendar_id": new_calendar.id, "active_from": active_from, "now": now}
-        payload_changed = definition.payload != old.definition.payload
-        with _name_in_use(definition.name):
+            settle(transaction, _standing(old), old_calendar, now=now, retention=self.retention)
+            active_from = _active_from(old, wanted, new_calendar, now)
+        columns = _columns(wanted.definition) | {"calendar_id": new_calendar.id, "active_from": active_from, "now": now}
+        with _name_in_use(wanted.definition.name):
             transaction.run(
                 "schedules.update",
                 id=old.id,
                 version=old.version,
-                status=status.value,
-                payload_changed=payload_changed,
+                status=wanted.status.value,
+                payload_changed=wanted.definition.payload != old.definition.payload,
+                held_until=wanted.until,
+                pause_reason=wanted.pause.reason if wanted.pause else None,
                 **columns,
             )
-        _add_version(transaction, old.id, change, changed_by, now, definition.payload)
+        _add_version(transaction, old.id, change, changed_by, now, wanted.definition.payload)
         if change is Change.DISABLED:
             transaction.run("disabling.announce", id=old.id, now=now)
-        if status is Status.DELETED:
+        if wanted.status is Status.DELETED:
             transaction.run("schedules.cancel_owed_runs", id=old.id, now=now)
             return old
-        if moves and status is Status.ACTIVE:
-            self._plan_ahead(transaction, old.id, new_calendar, active_from, now)
+        if moves and wanted.status is Status.ACTIVE:
+            changed = _read(transaction, "schedules.get", old.tenant_id, old.id)
+            record_hold(transaction, _standing(changed), new_calendar, now=now)
+            plan_ahead(transaction, old.id, new_calendar, active_from, now=now, retention=self.retention)
         return _read(transaction, "schedules.get", old.tenant_id, old.id)
 
-    def _lock_calendars(
-        self, transaction: Transaction, timing: Timing, old: Schedule | None
-    ) -> tuple[_Calendar, _Calendar]:
-        """The new and the old calendar, held still until the end of the transaction: the first locks it takes."""
-        made, new_id = False, old.calendar_id if old else 0
-        if old is None or not timing.same_calendar(old.definition.timing):
-            made, new_id = _ensure_calendar(transaction, timing, self.clock(transaction))
-        old_id = old.calendar_id if old else new_id
-        rows = transaction.run("schedules.lock_calendars", ids=[new_id, old_id])
-        locked = {
-            row["id"]: _Calendar(
-                id=row["id"],
-                spec=calendar_spec(row),
-                planned_through=row["planned_through"],
-                made=made and row["id"] == new_id,
-            )
-            for row in rows
-        }
-        return locked[new_id], locked[old_id]
 
-    def _settle(self, transaction: Transaction, old: Schedule, calendar: _Calendar, now: datetime) -> None:
-        """Plans what a late tick still owes up to `now`, and drops what was planned for later."""
-        if old.status is Status.ACTIVE and calendar.planned_through < now:
-            owed = span(calendar.spec, calendar.id, calendar.planned_through, now)
-            materialise(transaction, [owed], now=now, retention=self.retention, schedule_id=old.id)
-        transaction.run("schedules.drop_future_runs", id=old.id, now=now)
-
-    def _plan_ahead(
-        self, transaction: Transaction, schedule_id: UUID, calendar: _Calendar, active_from: datetime, now: datetime
-    ) -> None:
-        """Plans what lies between the window's beginning and the calendar's cursor: no tick will look there again.
-
-        A calendar of our own making has its cursor moved to the look-ahead, so that a first run within the next minute does
-        not wait for a tick.
-        """
-        cursor = max(calendar.planned_through, now + LOOK_AHEAD) if calendar.made else calendar.planned_through
-        ahead = span(calendar.spec, calendar.id, active_from - TICK, max(cursor, active_from - TICK))
-        materialise(transaction, [ahead], now=now, retention=self.retention, schedule_id=schedule_id)
-        if calendar.made:
-            transaction.run(
-                "planning.advance",
-                ids=[calendar.id],
-                next_fire_ats=[next_occurrence(calendar.spec, cursor)],
-                horizon=cursor,
-                tzdata_version=tzdata_version(),
-            )
+def _as(status: Status) -> Callable[[Schedule], _Wanted]:
+    return lambda old: _Wanted(definition=old.definition, status=status, pause=None)
 
 
-def _active_from(old: Schedule, timing: Timing, calendar: _Calendar, now: datetime) -> datetime:
-    if timing.same_calendar(old.definition.timing):
-        return timing.from_now(now)
-    return timing.first_moment(calendar.spec, now)
+def _current(wanted: _Wanted, old: Schedule, now: datetime) -> _Wanted:
+    """The change as it is at `now`, when an old pause may be over. InvalidInput for a new one that ends at no time to come."""
+    if wanted.until is None or now < wanted.until <= now + LONGEST_PAUSE:
+        return wanted
+    if wanted.pause == old.pause:
+        return replace(wanted, pause=None)
+    detail = f"must be later than now, by {LONGEST_PAUSE.days} days at most"
+    raise InvalidInput(Problem(pointer="/until", detail=detail))
 
 
-def _ensure_calendar(transaction: Transaction, timing: Timing, now: datetime) -> tuple[bool, int]:
-    """Whether this transaction made the row, and its id. Waits for another transaction that is just making it."""
-    spec = timing.calendar(now)
-    key = {
-        "kind": spec.kind.value,
-        "expression": spec.expression,
-        "timezone": spec.timezone,
-        "gap": spec.gap.value,
-        "overlap": spec.overlap.value,
-        "anchor": spec.anchor,
-    }
-    made = transaction.run(
-        "schedules.add_calendar",
-        now=now,
-        next_fire_at=next_occurrence(spec, now),
-        tzdata_version=tzdata_version(),
-        **key,
+def _standing(schedule: Schedule) -> Standing:
+    timing = schedule.definition.timing
+    return Standing(
+        id=schedule.id,
+        fires=schedule.status is Status.ACTIVE,
+        active_from=schedule.active_from,
+        start_at=timing.start_at,
+        end_at=timing.end_at,
+        held_until=schedule.pause.until if schedule.pause else None,
+        complete=schedule.runs_left is not None and schedule.runs_left <= 0,
     )
-    rows = made or transaction.run("schedules.find_calendar", **key)
-    return bool(made), rows[0]["id"]
+
+
+def _active_from(old: Schedule, wanted: _Wanted, calendar: Calendar, now: datetime) -> datetime:
+    timing = wanted.definition.timing
+    same = timing.same_calendar(old.definition.timing)
+    first = timing.from_now(now) if same else timing.first_moment(calendar.spec, now)
+    return max(first, wanted.until or first)
+
+
+def _pause(row: Row) -> Pause | None:
+    paused = row["status"] == Status.PAUSED or row["held_until"] is not None
+    return Pause(until=row["held_until"], reason=row["pause_reason"]) if paused else None
 
 
 def _read(transaction: Transaction, block: str, tenant_id: UUID, schedule_id: UUID) -> Schedule:
@@ -377,6 +378,11 @@ def _columns(definition: Definition) -> dict[str, object]:
         "name": definition.name,
         "timing": definition.timing.to_json(),
         "end_at": definition.timing.end_at,
+        "max_runs": definition.timing.max_runs,
+        "jitter_seconds": definition.timing.jitter_seconds,
+        "misfire": definition.timing.misfire.policy.value,
+        "misfire_grace_seconds": definition.timing.misfire.grace_seconds,
+        "misfire_cap": definition.timing.misfire.cap,
         "url": definition.url,
         "headers": json.dumps(dict(definition.headers)),
         "retry": json.dumps(retry_document(definition.retry)),

@@ -1,22 +1,56 @@
 """When a schedule fires, as a tenant says it, and the calendar and window that it means."""
 
 import json
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
+from typing import Any
 
 from scheduler.calendar.occurrences import next_occurrence
-from scheduler.calendar.spec import CalendarSpec, Gap, Overlap, at, cron, rate
+from scheduler.calendar.spec import CalendarSpec, Gap, OnExcluded, Overlap, at, cron, rate, without_dates
 from scheduler.errors import InvalidExpression, InvalidInput, Problem
 
-# How late a one-off may be at its creation and still fire at once; the same grace as a misfire's.
-GRACE = timedelta(seconds=60)
 # The window's lower end is inclusive, and a change at t leaves t itself to what was there before.
 TICK = timedelta(microseconds=1)
+MOST_JITTER_SECONDS = 3_600
+MOST_GRACE_SECONDS = 86_400
+MOST_CAP = 1_000
+MOST_RUNS = 2**53
+
+
+class Late(StrEnum):
+    """Which occurrences later than the grace still run: the newest up to the cap, the newest one, or none."""
+
+    ALL = "all"
+    LATEST = "latest"
+    SKIP = "skip"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Misfire:
+    """What happens to late occurrences. The grace is also how late a one-off may be at its creation and still fire."""
+
+    policy: Late = Late.ALL
+    grace_seconds: int = 60
+    cap: int = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exclude:
+    """Local dates on which it does not fire: its own, and those of the tenant's lists of these names."""
+
+    dates: tuple[date, ...] = ()
+    lists: tuple[str, ...] = ()
+    on_excluded: OnExcluded = OnExcluded.SKIP
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Timing:
-    """Exactly one of `cron`, `rate` and `at`; a wall-clock zone and policy; the half-open window [start_at, end_at)."""
+    """Exactly one of `cron`, `rate` and `at`; a wall-clock zone and policies; the half-open window [start_at, end_at).
+
+    `max_runs`: how many runs in all, counted from when a limit was first set. `jitter_seconds`: how far a run may be put off.
+    """
 
     cron: str | None = None
     rate: str | None = None
@@ -26,6 +60,10 @@ class Timing:
     overlap: Overlap = Overlap.FIRST
     start_at: datetime | None = None
     end_at: datetime | None = None
+    max_runs: int | None = None
+    jitter_seconds: int = 0
+    misfire: Misfire = field(default_factory=Misfire)
+    exclude: Exclude = field(default_factory=Exclude)
 
     def __post_init__(self) -> None:
         given = [name for name in ("cron", "rate", "at") if getattr(self, name) is not None]
@@ -42,13 +80,15 @@ class Timing:
             return mine == others and self.start_at == other.start_at
         return mine == others
 
-    def calendar(self, now: datetime) -> CalendarSpec:
-        """The calendar of this timing, created at `now`. InvalidExpression where a text can't be taken."""
+    def calendar(self, now: datetime, listed: Collection[date] = ()) -> CalendarSpec:
+        """The calendar of this timing, created at `now`, where its lists hold these dates. InvalidExpression for a bad text."""
         try:
-            return self._calendar(now)
+            spec = self._calendar(now)
+            return without_dates(spec, {*self.exclude.dates, *listed}, self.exclude.on_excluded, self.timezone)
         except InvalidExpression as error:
-            pointer = f"/{error.field}" if error.field in ("timezone", "rate", "at") else "/cron"
-            raise InvalidExpression(error.field, str(error), position=error.position, pointer=pointer) from None
+            raise InvalidExpression(
+                error.field, str(error), position=error.position, pointer=_pointer(error.field)
+            ) from None
 
     def first_moment(self, spec: CalendarSpec, now: datetime) -> datetime:
         """The window's first instant for a timing that is set at `now`.
@@ -64,15 +104,16 @@ class Timing:
     def to_json(self) -> str:
         """The form that the table keeps."""
         document = {name: value for name, value in asdict(self).items() if value is not None}
-        return json.dumps(document, default=datetime.isoformat)
+        return json.dumps(document, default=lambda moment: moment.isoformat())
 
     @classmethod
-    def from_json(cls, document: dict[str, str]) -> "Timing":
+    def from_json(cls, document: dict[str, Any]) -> "Timing":
         """The timing that `to_json` wrote."""
 
         def instant(name: str) -> datetime | None:
             return datetime.fromisoformat(document[name]) if name in document else None
 
+        misfire, exclude = document.get("misfire"), document.get("exclude")
         return cls(
             cron=document.get("cron"),
             rate=document.get("rate"),
@@ -82,10 +123,14 @@ class Timing:
             overlap=Overlap(document["overlap"]),
             start_at=instant("start_at"),
             end_at=instant("end_at"),
+            max_runs=document.get("max_runs"),
+            jitter_seconds=document.get("jitter_seconds", 0),
+            misfire=Misfire(**(misfire | {"policy": Late(misfire["policy"])})) if misfire else Misfire(),
+            exclude=_exclude(exclude) if exclude else Exclude(),
         )
 
     def _without_window(self) -> tuple[object, ...]:
-        return self.cron, self.rate, self.at, self.timezone, self.gap, self.overlap
+        return self.cron, self.rate, self.at, self.timezone, self.gap, self.overlap, self.exclude
 
     def _calendar(self, now: datetime) -> CalendarSpec:
         if self.cron is not None:
@@ -96,11 +141,29 @@ class Timing:
         return at(self.at, self.timezone, gap=self.gap, overlap=self.overlap)
 
     def _moment(self, spec: CalendarSpec, now: datetime) -> datetime:
-        moment = next_occurrence(spec, now - GRACE)
+        moment = next_occurrence(spec, now - timedelta(seconds=self.misfire.grace_seconds) - TICK)
         if moment is not None:
             return max(moment, self.start_at or moment)
-        if next_occurrence(spec, datetime(1970, 1, 1, tzinfo=UTC)) is None:
-            detail = f"{self.at} does not occur in {self.timezone}, where the clocks skip it; the gap policy is skip"
+        first = datetime(1970, 1, 1, tzinfo=UTC)
+        if next_occurrence(spec, first) is not None:
+            grace = self.misfire.grace_seconds
+            detail = f"{self.at} in {self.timezone} is past by more than {grace} seconds"
+        elif next_occurrence(replace(spec, excluded=()), first) is not None:
+            detail = f"{self.at} in {self.timezone} is on an excluded date"
         else:
-            detail = f"{self.at} in {self.timezone} is past by more than {GRACE.seconds} seconds"
+            detail = f"{self.at} does not occur in {self.timezone}, where the clocks skip it; the gap policy is skip"
         raise InvalidInput(Problem(pointer="/at", detail=detail))
+
+
+def _exclude(document: dict[str, Any]) -> Exclude:
+    return Exclude(
+        dates=tuple(map(date.fromisoformat, document["dates"])),
+        lists=tuple(document["lists"]),
+        on_excluded=OnExcluded(document["on_excluded"]),
+    )
+
+
+def _pointer(field_at_fault: str) -> str:
+    if field_at_fault == "on_excluded":
+        return "/exclude/on_excluded"
+    return f"/{field_at_fault}" if field_at_fault in ("timezone", "rate", "at") else "/cron"

@@ -49,7 +49,9 @@ def test_a_pause_and_resume_ten_seconds_apart_around_a_planned_run_skip_it(world
     world.clock.set("09:01:05")
     world.resume(schedule)
     assert world.planned(schedule) == ["09:02:00"]
-    assert world.sql("select count(*) from skipped_range") == [[0]]
+    assert world.sql("select reason, first_scheduled_for, last_scheduled_for, occurrences from skipped_range") == [
+        ["paused", utc("09:01:00"), utc("09:01:00"), 1]
+    ]
 
 
 def test_a_pause_and_resume_before_a_planned_run_keep_it(world: World) -> None:

@@ -187,6 +187,7 @@ def test_a_cursor_never_moves_back(world: World) -> None:
             "planning.advance",
             ids=[schedule.calendar_id],
             next_fire_ats=[T0 + timedelta(seconds=2)],
+            utc_offsets=[0],
             horizon=T0 + timedelta(seconds=1),
             tzdata_version="2026a",
         )

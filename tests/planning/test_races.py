@@ -15,8 +15,9 @@ from uuid import UUID, uuid4
 
 import pytest
 from scheduler.calendar.occurrences import occurrences
+from scheduler.calendars import calendar_spec
 from scheduler.errors import NotFound
-from scheduler.planning import LOOK_AHEAD, calendar_spec, plan
+from scheduler.planning import LOOK_AHEAD, plan
 from scheduler.schedules import Definition, Scheduling
 from scheduler.store.connection import Database
 from scheduler.timing import Timing
@@ -38,10 +39,14 @@ def owed(world: World) -> Iterator[tuple[UUID, datetime]]:
     calendars = {
         row[0]: row
         for row in world.sql(
-            "select id, kind, expression, timezone, gap, overlap, anchor, planned_through from calendar"
+            "select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through"
+            " from calendar"
         )
     }
-    names = ("id", "kind", "expression", "timezone", "gap", "overlap", "anchor", "planned_through")
+    names = (
+        *("id", "kind", "expression", "timezone", "gap", "overlap", "anchor"),
+        *("excluded_dates", "on_excluded", "planned_through"),
+    )
     versions = world.sql(
         "select schedule_id, changed_at, status, calendar_id, active_from from schedule_version order by schedule_id, version"
     )
@@ -227,6 +232,7 @@ def test_an_edit_while_the_ticks_transaction_is_open_waits_for_it(
                 "planning.advance",
                 ids=[row["id"]],
                 next_fire_ats=[world.clock.now + timedelta(minutes=3)],
+                utc_offsets=[0],
                 horizon=world.clock.now + LOOK_AHEAD,
                 tzdata_version="2026a",
             )

@@ -1,15 +1,14 @@
 """What a schedule would do: its next occurrences, with what the clocks do to each."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from heapq import merge
 from itertools import islice
-from typing import assert_never
 
-from scheduler.calendar.grammar import cron_rule
-from scheduler.calendar.occurrences import next_occurrence
+from scheduler.calendar.occurrences import next_occurrence, walls_of
 from scheduler.calendar.offsets import offset_seconds
-from scheduler.calendar.spec import CalendarSpec, Kind, epoch_seconds, wall_seconds
+from scheduler.calendar.spec import CalendarSpec, Kind, OnExcluded, epoch_seconds
 from scheduler.calendar.zones import zone
 
 
@@ -25,11 +24,19 @@ class PreviewedOccurrence:
     local: datetime
     dst_shifted: bool
     dst_repeated: bool
+    excluded: bool
 
 
 def preview(spec: CalendarSpec, after: datetime, count: int) -> list[PreviewedOccurrence]:
-    """The next occurrences strictly after `after` (aware), at most `count`; fewer where the calendar has no more."""
-    return [_previewed(spec, instant) for instant in islice(_instants(spec, after), count)]
+    """The next occurrences strictly after `after` (aware), at most `count`; fewer where the calendar has no more.
+
+    Excluded ones are among them, flagged.
+    """
+    fired = ((instant, spec, False) for instant in _instants(spec, after))
+    left_out = replace(spec, on_excluded=OnExcluded.ONLY) if spec.excluded else None
+    skipped = ((instant, left_out, True) for instant in _instants(left_out, after)) if left_out else ()
+    both = merge(fired, skipped, key=lambda each: each[0])
+    return [_previewed(of, instant, excluded) for instant, of, excluded in islice(both, count)]
 
 
 def _instants(spec: CalendarSpec, after: datetime) -> Iterator[datetime]:
@@ -39,13 +46,14 @@ def _instants(spec: CalendarSpec, after: datetime) -> Iterator[datetime]:
         following = next_occurrence(spec, following)
 
 
-def _previewed(spec: CalendarSpec, instant: datetime) -> PreviewedOccurrence:
+def _previewed(spec: CalendarSpec, instant: datetime, excluded: bool) -> PreviewedOccurrence:
     local = instant.astimezone(zone(spec.timezone))
     return PreviewedOccurrence(
         scheduled_for=instant,
         local=local,
         dst_shifted=not _says(spec, local),
         dst_repeated=local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset(),
+        excluded=excluded,
     )
 
 
@@ -53,12 +61,4 @@ def _says(spec: CalendarSpec, local: datetime) -> bool:
     """Whether the calendar names this very wall time."""
     instant = epoch_seconds(local)
     wall = instant + offset_seconds(spec.timezone, instant)
-    match spec.kind:
-        case Kind.RATE:
-            return True
-        case Kind.CRON:
-            return cron_rule(spec.expression).following(wall) == wall
-        case Kind.AT:
-            return wall_seconds(spec.expression) == wall
-        case _:
-            assert_never(spec.kind)
+    return spec.kind is Kind.RATE or walls_of(spec).following(wall) == wall

@@ -1,8 +1,9 @@
 """A calendar: what a tenant's timing means, validated and in one spelling, so that equal calendars are one value."""
 
 import re
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
 from scheduler.calendar.grammar import parse_cron
@@ -13,7 +14,20 @@ from scheduler.calendar.text import quoted
 from scheduler.calendar.zones import validate
 from scheduler.errors import InvalidExpression
 
-__all__ = ["CalendarSpec", "Gap", "Kind", "Overlap", "at", "cron", "epoch_seconds", "rate", "wall_seconds"]
+__all__ = [
+    "CalendarSpec",
+    "Gap",
+    "Kind",
+    "OnExcluded",
+    "Overlap",
+    "at",
+    "cron",
+    "epoch_seconds",
+    "excluded_only",
+    "rate",
+    "wall_seconds",
+    "without_dates",
+]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -30,11 +44,23 @@ class Kind(StrEnum):
     AT = "at"
 
 
+class OnExcluded(StrEnum):
+    """What an occurrence on an excluded date does: nothing, or it moves to the next date that is not excluded.
+
+    `only` turns it round, to list what a calendar leaves out: nothing happens but on the excluded dates.
+    """
+
+    SKIP = "skip"
+    NEXT_DAY = "next_day"
+    ONLY = "only"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CalendarSpec:
     """One distinct calendar. Made by `cron`, `rate` or `at`; equal meanings are equal values.
 
     `anchor`: for rates, seconds since the epoch of any occurrence, modulo the period; 0 for cron and at.
+    `excluded`: local dates, sorted, on which `on_excluded` decides; a rate knows its zone for their sake alone.
     """
 
     kind: Kind
@@ -43,6 +69,8 @@ class CalendarSpec:
     gap: Gap
     overlap: Overlap
     anchor: int
+    excluded: tuple[date, ...] = ()
+    on_excluded: OnExcluded = OnExcluded.SKIP
 
 
 def cron(expression: str, timezone: str, *, gap: Gap = Gap.SHIFT, overlap: Overlap = Overlap.FIRST) -> CalendarSpec:
@@ -75,6 +103,24 @@ def at(text: str, timezone: str, *, gap: Gap = Gap.SHIFT, overlap: Overlap = Ove
     return CalendarSpec(
         kind=Kind.AT, expression=wall.isoformat(), timezone=timezone, gap=gap, overlap=overlap, anchor=0
     )
+
+
+def without_dates(spec: CalendarSpec, dates: Collection[date], on_excluded: OnExcluded, timezone: str) -> CalendarSpec:
+    """The calendar without these local dates of a zone. InvalidExpression: a rate has no wall time to move to another day."""
+    if not dates:
+        return spec
+    if spec.kind is Kind.RATE:
+        validate(timezone)
+        if on_excluded is OnExcluded.NEXT_DAY:
+            raise InvalidExpression("on_excluded", "a rate has no wall time to keep on another day; write skip")
+        spec = replace(spec, timezone=timezone)
+    return replace(spec, excluded=tuple(sorted(set(dates))), on_excluded=on_excluded)
+
+
+def excluded_only(spec: CalendarSpec) -> CalendarSpec:
+    """The calendar of what is left out: its occurrences on excluded dates that happen on no other day instead."""
+    dates = spec.excluded if spec.on_excluded is OnExcluded.SKIP else ()
+    return replace(spec, excluded=dates, on_excluded=OnExcluded.ONLY)
 
 
 def wall_seconds(expression: str) -> int:

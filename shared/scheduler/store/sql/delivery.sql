@@ -36,7 +36,15 @@ judged as (
             when l.state = 'delivering' and l.lease_until > :now then 'held'
             when s.status = 'deleted' or t.status = 'deleted' then 'cancelled'
             when t.status = 'suspended' then 'parked'
-            when l.trigger = 'schedule' and l.redelivered_at is null and s.status in ('paused', 'disabled') then 'parked'
+            when
+                l.trigger = 'schedule'
+                and l.redelivered_at is null
+                and (
+                    s.status in ('paused', 'disabled')
+                    -- A pause with an end holds what was due before that.
+                    or (l.scheduled_for < s.held_until and s.held_until > :now)
+                )
+                then 'parked'
             when l.next_attempt_at > cast(:now as timestamptz) + interval '1 second' then 'early'
             when l.unrecorded >= :poisoned_after then 'poisoned'
             when l.unrecorded > 0 and not cast(:alone as boolean) then 'suspect'

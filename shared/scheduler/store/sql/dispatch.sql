@@ -13,7 +13,12 @@ where r.state = 'planned'
     and (r.next_attempt_at, r.id) > (:after_at, cast(:after_id as uuid))
     and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
     and t.status <> 'suspended'
-    and (s.status in ('active', 'deleted') or r.trigger <> 'schedule' or r.redelivered_at is not null)
+    and (
+        r.trigger <> 'schedule'
+        or r.redelivered_at is not null
+        or s.status = 'deleted'
+        or (s.status = 'active' and (s.held_until is null or s.held_until <= :now or r.scheduled_for >= s.held_until))
+    )
 order by r.next_attempt_at, r.id
 limit :most
 

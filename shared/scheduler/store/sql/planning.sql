@@ -1,6 +1,6 @@
 -- name: claim_calendars
 -- Due calendars that nobody holds. A calendar stamped by newer time zone data is left to planners that have it.
-select id, kind, expression, timezone, gap, overlap, anchor, planned_through
+select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through
 from calendar
 where next_fire_at <= :horizon
     and set_aside_at is null
@@ -12,7 +12,7 @@ for no key update skip locked
 
 -- name: wait_for_calendars
 -- The same, for those that were passed over twice: in id order, as all who wait for calendars, so that nobody deadlocks.
-select id, kind, expression, timezone, gap, overlap, anchor, planned_through
+select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through
 from calendar
 where next_fire_at <= :horizon
     and set_aside_at is null
@@ -33,19 +33,38 @@ where next_fire_at <= :horizon
     and tzdata_version <= :tzdata_version
     and id <> all(cast(:left_alone as bigint []))
 
+-- name: lock_limited
+-- The schedules of these calendars (or one of them) that may make only so many runs: locked before their runs are counted, in
+-- id order, so that nobody deadlocks.
+select s.id
+from schedule as s
+where s.calendar_id = any(cast(:calendar_ids as bigint []))
+    and s.status = 'active'
+    and s.runs_left is not null
+    and (cast(:schedule_id as uuid) is null or s.id = :schedule_id)
+order by s.id
+for no key update
+
 -- name: materialise
 -- Makes the runs of the given occurrences for the active schedules of their calendars (or for one of them), once each.
 -- A schedule's own occurrences are a slice of its calendar's sorted ones: those before position `first_in` lie before its
 -- window, those after `last_in` behind it, and those up to `late_through` are later than its grace. Late ones that its
--- misfire policy does not run, and all that are older than :oldest, become one skipped range.
+-- misfire policy does not run, and all that are older than :oldest, become one skipped range. A limited schedule makes the first
+-- `runs_left` of the rest, and what it really made is taken off. `room`: the seconds from an occurrence to the next, less one.
 with span as materialized (
     select
         o.calendar_id,
         array_agg(o.scheduled_for order by o.scheduled_for) as instants,
-        array_agg(o.id_prefix order by o.scheduled_for) as id_prefixes
+        array_agg(o.id_prefix order by o.scheduled_for) as id_prefixes,
+        array_agg(o.room order by o.scheduled_for) as rooms
     from
-        unnest(cast(:calendar_ids as bigint []), cast(:instants as timestamptz []), cast(:id_prefixes as text []))
-            as o (calendar_id, scheduled_for, id_prefix)
+        unnest(
+            cast(:calendar_ids as bigint []),
+            cast(:instants as timestamptz []),
+            cast(:id_prefixes as text []),
+            cast(:rooms as integer [])
+        )
+            as o (calendar_id, scheduled_for, id_prefix, room)
     group by o.calendar_id
 ),
 
@@ -56,8 +75,11 @@ placed as not materialized (
         s.version,
         s.misfire,
         s.misfire_cap,
+        s.jitter_seconds,
+        s.runs_left,
         span.instants,
         span.id_prefixes,
+        span.rooms,
         width_bucket(s.active_from - interval '1 microsecond', span.instants) as first_in,
         case
             when s.end_at is null then cardinality(span.instants)
@@ -69,7 +91,9 @@ placed as not materialized (
         width_bucket(cast(:oldest as timestamptz) - interval '1 microsecond', span.instants) as forgotten_through
     from span
     inner join schedule as s on span.calendar_id = s.calendar_id
-    where s.status = 'active' and (cast(:schedule_id as uuid) is null or s.id = :schedule_id)
+    where s.status = 'active'
+        and coalesce(s.runs_left, 1) > 0
+        and (cast(:schedule_id as uuid) is null or s.id = :schedule_id)
 ),
 
 owed as not materialized (
@@ -83,6 +107,29 @@ owed as not materialized (
         ) as run_from
     from placed
     where placed.first_in < placed.last_in
+),
+
+limited as not materialized (
+    select
+        owed.*,
+        case
+            when owed.runs_left is null then owed.last_in
+            else (
+                select coalesce(max(first_ones.place), 0)
+                from (
+                    select o.place
+                    from unnest(owed.instants) with ordinality as o (scheduled_for, place)
+                    where o.place > owed.run_from
+                        and o.place <= owed.last_in
+                        and not exists (
+                            select from job_run as r where r.schedule_id = owed.id and r.scheduled_for = o.scheduled_for
+                        )
+                    order by o.place
+                    limit owed.runs_left
+                ) as first_ones
+            )
+        end as run_to
+    from owed
 ),
 
 skipped as (
@@ -99,35 +146,86 @@ skipped as (
         :now
     from owed
     where cast(:some_late as boolean) and owed.run_from > owed.first_in
+),
+
+made as (
+    insert into job_run (
+        id, schedule_id, scheduled_for, tenant_id, state, due_at, next_attempt_at,
+        schedule_version, tzdata_version, trigger, created_at
+    )
+    select
+        -- The time of version 7 before, the schedule's own random bits behind: one occurrence has one id for ever.
+        cast(o.id_prefix || substr(cast(limited.id as text), 16) as uuid),
+        limited.id,
+        o.scheduled_for,
+        limited.tenant_id,
+        'planned',
+        d.due_at,
+        d.due_at,
+        limited.version,
+        :tzdata_version,
+        'schedule',
+        :now
+    from limited
+    cross join lateral
+        unnest(limited.instants, limited.id_prefixes, limited.rooms) with ordinality as o (scheduled_for, id_prefix, room, place)
+    cross join lateral (
+        select
+            case
+                when limited.jitter_seconds = 0 then o.scheduled_for
+                -- The same number as calendar/jitter.py: 32 bits of a digest, cut to what fits before the next occurrence.
+                else o.scheduled_for + make_interval(
+                    secs => cast(
+                        cast(
+                            'x' || encode(
+                                substr(
+                                    sha256(
+                                        convert_to(
+                                            concat(
+                                                'jitter ', limited.id, ' ', cast(extract(epoch from o.scheduled_for) as bigint)
+                                            ),
+                                            'UTF8'
+                                        )
+                                    ),
+                                    1,
+                                    4
+                                ),
+                                'hex'
+                            ) as bit (32)
+                        ) as bigint
+                    ) % (least(limited.jitter_seconds, o.room) + 1)
+                )
+            end as due_at
+    ) as d
+    where o.place > limited.run_from and o.place <= limited.run_to
+    on conflict (schedule_id, scheduled_for) do nothing
+    returning schedule_id
+),
+
+lowered as (
+    update schedule as s
+    set runs_left = s.runs_left - m.runs
+    from (
+        select made.schedule_id, count(*) as runs
+        from made
+        where cast(:some_limited as boolean)
+        group by made.schedule_id
+    ) as m
+    where cast(:some_limited as boolean) and s.id = m.schedule_id and s.runs_left is not null
 )
 
-insert into job_run (
-    id, schedule_id, scheduled_for, tenant_id, state, due_at, next_attempt_at,
-    schedule_version, tzdata_version, trigger, created_at
-)
-select
-    -- The time of version 7 before, the schedule's own random bits behind: one occurrence has one id for ever.
-    cast(o.id_prefix || substr(cast(owed.id as text), 16) as uuid),
-    owed.id,
-    o.scheduled_for,
-    owed.tenant_id,
-    'planned',
-    o.scheduled_for,
-    o.scheduled_for,
-    owed.version,
-    :tzdata_version,
-    'schedule',
-    :now
-from owed
-cross join lateral unnest(owed.instants, owed.id_prefixes) with ordinality as o (scheduled_for, id_prefix, place)
-where o.place > owed.run_from and o.place <= owed.last_in
-on conflict (schedule_id, scheduled_for) do nothing
+select count(*) as made from made
 
 -- name: advance
 update calendar as c
-set planned_through = :horizon, next_fire_at = n.next_fire_at, tzdata_version = :tzdata_version
+set
+    planned_through = :horizon,
+    next_fire_at = n.next_fire_at,
+    utc_offset = n.utc_offset,
+    tzdata_version = :tzdata_version
 from
-    unnest(cast(:ids as bigint []), cast(:next_fire_ats as timestamptz [])) as n (id, next_fire_at)
+    unnest(cast(:ids as bigint []), cast(:next_fire_ats as timestamptz []), cast(:utc_offsets as integer []))
+        as n (id, next_fire_at, utc_offset)
 where c.id = n.id and c.planned_through < :horizon
 
 -- name: set_aside

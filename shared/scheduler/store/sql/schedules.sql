@@ -1,10 +1,14 @@
 -- name: add_calendar
 -- The calendar's row, if it is not there yet. Its cursor begins at :now; the transaction that made it moves it on.
 insert into calendar (
-    kind, expression, timezone, gap, overlap, anchor, planned_through, next_fire_at, tzdata_version
+    kind, expression, timezone, gap, overlap, anchor, exclusion_key, own_dates, exclusion_lists, excluded_dates, on_excluded,
+    planned_through, next_fire_at, tzdata_version
 )
-values (:kind, :expression, :timezone, :gap, :overlap, :anchor, :now, :next_fire_at, :tzdata_version)
-on conflict (kind, expression, timezone, gap, overlap, anchor) do nothing
+values (
+    :kind, :expression, :timezone, :gap, :overlap, :anchor, :exclusion_key, cast(:own_dates as date []),
+    cast(:exclusion_lists as uuid []), cast(:excluded_dates as date []), :on_excluded, :now, :next_fire_at, :tzdata_version
+)
+on conflict (kind, expression, timezone, gap, overlap, anchor, exclusion_key) do nothing
 returning id
 
 -- name: find_calendar
@@ -16,10 +20,11 @@ where kind = :kind
     and gap = :gap
     and overlap = :overlap
     and anchor = :anchor
+    and exclusion_key = :exclusion_key
 
 -- name: lock_calendars
 -- A change to a schedule holds its calendars still: first of all its locks, in id order.
-select id, kind, expression, timezone, gap, overlap, anchor, planned_through, tzdata_version
+select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through
 from calendar
 where id = any(cast(:ids as bigint []))
 order by id
@@ -27,7 +32,8 @@ for share
 
 -- name: get
 select
-    s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.end_at, s.misfire,
+    s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
+    s.runs_left,
     s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
@@ -37,7 +43,8 @@ where s.id = :id and s.tenant_id = :tenant_id and s.status <> 'deleted'
 -- name: lock
 -- The same row, held for a change; taken after the calendars.
 select
-    s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.end_at, s.misfire,
+    s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
+    s.runs_left,
     s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
@@ -47,7 +54,8 @@ for no key update of s
 
 -- name: list
 select
-    s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.end_at, s.misfire,
+    s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
+    s.runs_left,
     s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
@@ -62,15 +70,17 @@ limit :most
 insert into schedule (
     id, tenant_id, name, status, version, payload_version, timing, calendar_id, active_from, end_at,
     misfire, misfire_grace_seconds, misfire_cap, url, headers, retry, retry_client_errors, overlap_policy, after_outage,
-    created_at, updated_at
+    jitter_seconds, runs_left, created_at, updated_at
 )
 values (
     :id, :tenant_id, :name, 'active', 1, 1, cast(:timing as jsonb), :calendar_id, :active_from, :end_at,
-    'all', :grace_seconds, :cap, :url, cast(:headers as jsonb), cast(:retry as jsonb), :retry_client_errors,
-    :overlap_policy, :after_outage, :now, :now
+    :misfire, :misfire_grace_seconds, :misfire_cap, :url, cast(:headers as jsonb), cast(:retry as jsonb), :retry_client_errors,
+    :overlap_policy, :after_outage,
+    :jitter_seconds, :max_runs, :now, :now
 )
 
 -- name: update
+-- A limit counts what was made since there was one; a change of it keeps the count.
 update schedule
 set
     name = :name,
@@ -81,6 +91,17 @@ set
     calendar_id = :calendar_id,
     active_from = :active_from,
     end_at = :end_at,
+    misfire = :misfire,
+    misfire_grace_seconds = :misfire_grace_seconds,
+    misfire_cap = :misfire_cap,
+    jitter_seconds = :jitter_seconds,
+    runs_left = case
+        when cast(:max_runs as bigint) is null then null
+        when runs_left is null then cast(:max_runs as bigint)
+        else cast(:max_runs as bigint) - cast(timing ->> 'max_runs' as bigint) + runs_left
+    end,
+    held_until = :held_until,
+    pause_reason = :pause_reason,
     url = :url,
     headers = cast(:headers as jsonb),
     retry = cast(:retry as jsonb),
@@ -93,22 +114,41 @@ where id = :id and version = :version
 -- name: add_version
 -- What the row says now, under its new number; the payload only where this change set it.
 insert into schedule_version (
-    schedule_id, version, change, changed_at, changed_by, status, timing, calendar_id, active_from, end_at, payload
+    schedule_id, version, change, changed_at, changed_by, status, timing, calendar_id, active_from, end_at, runs_left, held_until,
+    pause_reason, payload
 )
 select
-    s.id, s.version, :change, :now, :changed_by, s.status, s.timing, s.calendar_id, s.active_from, s.end_at,
+    s.id, s.version, :change, :now, :changed_by, s.status, s.timing, s.calendar_id, s.active_from, s.end_at, s.runs_left,
+    s.held_until, s.pause_reason,
     case when s.payload_version = s.version then cast(:payload as bytea) end
 from schedule as s
 where s.id = :id
 
 -- name: drop_future_runs
--- Runs later than the change that nobody ever claimed. A message for one of them finds nothing and is acknowledged.
-delete from job_run
-where schedule_id = :id
-    and scheduled_for > :now
-    and trigger = 'schedule'
-    and attempt = 0
-    and state in ('planned', 'queued')
+-- Runs later than the change that nobody ever claimed, given back to the limit if there is one. A message for one of them finds
+-- nothing and is acknowledged.
+with seen as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    where r.schedule_id = :id
+        and r.scheduled_for > :now
+        and r.trigger = 'schedule'
+        and r.attempt = 0
+        and r.state in ('planned', 'queued')
+    order by r.id
+    for update
+),
+
+dropped as (
+    delete from job_run as r
+    using seen
+    where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+    returning r.id
+)
+
+update schedule as s
+set runs_left = s.runs_left + (select count(*) from dropped)
+where s.id = :id and s.runs_left is not null
 
 -- name: cancel_owed_runs
 -- What a deleted schedule still owed ends as cancelled. One that is just being delivered is cancelled by its next claim, if any.

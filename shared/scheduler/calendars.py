@@ -1,0 +1,130 @@
+"""Calendar rows: found or made for a timing, held still for a change, and read back as what they mean."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Self
+from uuid import UUID
+
+from scheduler.calendar.occurrences import next_occurrence
+from scheduler.calendar.spec import CalendarSpec, Gap, Kind, OnExcluded, Overlap
+from scheduler.calendar.zones import tzdata_version
+from scheduler.errors import InvalidInput, Problem
+from scheduler.store.connection import Row, Transaction
+from scheduler.timing import Exclude, Timing
+from scheduler.webhook.pointer import reference_token
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calendar:
+    """A calendar row under our lock; `made` by this transaction, so that no other sees it yet."""
+
+    id: int
+    spec: CalendarSpec
+    planned_through: datetime
+    made: bool = False
+
+    @classmethod
+    def from_row(cls, row: Row, *, made: bool = False) -> Self:
+        """The calendar of a row with its cursor."""
+        return cls(id=row["id"], spec=calendar_spec(row), planned_through=row["planned_through"], made=made)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Lists:
+    """What the names of a timing's lists stand for at this moment."""
+
+    ids: tuple[UUID, ...] = ()
+    dates: tuple[date, ...] = ()
+
+
+def calendar_spec(row: Row) -> CalendarSpec:
+    """The calendar that a row of the table describes."""
+    return CalendarSpec(
+        kind=Kind(row["kind"]),
+        expression=row["expression"],
+        timezone=row["timezone"],
+        gap=Gap(row["gap"]),
+        overlap=Overlap(row["overlap"]),
+        anchor=row["anchor"],
+        excluded=tuple(row["excluded_dates"]),
+        on_excluded=OnExcluded(row["on_excluded"]),
+    )
+
+
+def lock_calendars(
+    transaction: Transaction, tenant_id: UUID, timing: Timing, now: datetime, *, old: tuple[Timing, int] | None
+) -> tuple[Calendar, Calendar]:
+    """The new and the old calendar, held still until the end of the transaction: the first locks that it takes.
+
+    `old`: the timing and the calendar that the schedule has, if there is one. Raises InvalidInput for a timing that has none.
+    """
+    made, new_id = False, old[1] if old else 0
+    if old is None or not timing.same_calendar(old[0]):
+        made, new_id = _ensure(transaction, tenant_id, timing, now)
+    old_id = old[1] if old else new_id
+    rows = transaction.run("schedules.lock_calendars", ids=[new_id, old_id])
+    locked = {row["id"]: Calendar.from_row(row, made=made and row["id"] == new_id) for row in rows}
+    return locked[new_id], locked[old_id]
+
+
+def spec_of(transaction: Transaction, tenant_id: UUID, timing: Timing, now: datetime) -> CalendarSpec:
+    """What a timing means for a tenant at `now`, with no row made of it. InvalidInput."""
+    return timing.calendar(now, _find_lists(transaction, tenant_id, timing.exclude).dates)
+
+
+def _ensure(transaction: Transaction, tenant_id: UUID, timing: Timing, now: datetime) -> tuple[bool, int]:
+    """Whether this transaction made the row, and its id. Waits for another transaction that is just making it."""
+    lists = _find_lists(transaction, tenant_id, timing.exclude)
+    spec = timing.calendar(now, lists.dates)
+    key: dict[str, object] = {
+        "kind": spec.kind.value,
+        "expression": spec.expression,
+        "timezone": spec.timezone,
+        "gap": spec.gap.value,
+        "overlap": spec.overlap.value,
+        "anchor": spec.anchor,
+        "exclusion_key": _key(timing.exclude, lists.ids),
+    }
+    made = transaction.run(
+        "schedules.add_calendar",
+        now=now,
+        next_fire_at=next_occurrence(spec, now),
+        tzdata_version=tzdata_version(),
+        own_dates=sorted(set(timing.exclude.dates)),
+        exclusion_lists=list(lists.ids),
+        excluded_dates=list(spec.excluded),
+        on_excluded=timing.exclude.on_excluded.value,
+        **key,
+    )
+    rows = made or transaction.run("schedules.find_calendar", **key)
+    return bool(made), rows[0]["id"]
+
+
+def _find_lists(transaction: Transaction, tenant_id: UUID, exclude: Exclude) -> _Lists:
+    if not exclude.lists:
+        return _Lists()
+    rows = {
+        row["name"]: row for row in transaction.run("exclusions.hold", tenant_id=tenant_id, names=list(exclude.lists))
+    }
+    missing = [
+        Problem(pointer=f"/exclude/lists/{reference_token(str(place))}", detail=f"there is no exclusion list {name!a}")
+        for place, name in enumerate(exclude.lists)
+        if name not in rows
+    ]
+    if missing:
+        raise InvalidInput(*missing)
+    return _Lists(
+        ids=tuple(sorted(row["id"] for row in rows.values())),
+        dates=tuple(sorted({each for row in rows.values() for each in row["dates"]})),
+    )
+
+
+def _key(exclude: Exclude, lists: Sequence[UUID]) -> str:
+    """What is excluded, as one short text: equal for equal dates, lists and policies."""
+    if not exclude.dates and not lists:
+        return ""
+    whole = [sorted(day.isoformat() for day in set(exclude.dates)), list(map(str, lists)), exclude.on_excluded.value]
+    return hashlib.sha256(json.dumps(whole).encode()).hexdigest()
