@@ -193,7 +193,7 @@ def test_its_limits_are_the_codes(
     assert f"{modules['bodies'].MAX_DEPTH} levels" in said
     assert f"{headers.MAX_HEADERS_BYTES:,} characters together" in said
     assert f"at most {request.MAX_BODY_BYTES:,} bytes" in schemas["Payload"]["description"]
-    assert f"at most {timing.GRACE.seconds} seconds past" in schemas["At"]["description"]
+    assert f"at most {timing.Misfire().grace_seconds} seconds past" in schemas["At"]["description"]
     assert timedelta(minutes=2) == planning.LOOK_AHEAD
     assert template["Parameters"]["HttpDeadlineSeconds"]["Default"] == 15
     authorizer = template["Resources"]["Api"]["Properties"]["Auth"]["Authorizers"]["TenantAuthorizer"]

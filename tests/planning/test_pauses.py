@@ -1,4 +1,4 @@
-"""Pauses: those with an end end by themselves, what lies inside is recorded and not missed, and held runs do not wait for ever."""
+"""Pauses: one with an end ends by itself, what lies inside is recorded and not missed, and held runs do not wait for ever."""
 
 from datetime import timedelta
 
