@@ -185,6 +185,14 @@ def test_all_functions_run_on_the_python_that_the_tests_run_on(template: dict[st
     common = template["Globals"]["Function"]
     assert common["Runtime"] == "python3.13"
     assert common["Architectures"] == ["x86_64"]
-    layers = [each for each in template["Resources"].values() if each["Type"] == "AWS::Serverless::LayerVersion"]
     assert common["Layers"] == [{"Ref": "DependenciesLayer"}, {"Ref": "SchedulerLayer"}]
-    assert all(layer["Metadata"]["BuildMethod"] == common["Runtime"] for layer in layers)
+    assert template["Resources"]["SchedulerLayer"]["Metadata"]["BuildMethod"] == common["Runtime"]
+    assert "--python-version 3.13" in (_PROJECT / "layers/dependencies/Makefile").read_text()
+
+
+def test_the_layer_keeps_the_description_of_every_service_that_the_code_calls() -> None:
+    kept = re.search(r"^SERVICES := (.+)$", (_PROJECT / "layers/dependencies/Makefile").read_text(), re.MULTILINE)
+    sources = "".join(path.read_text() for path in (_PROJECT / "shared/scheduler/aws").glob("*.py"))
+    called = set(re.findall(r"client\(\"([a-z]+)\"", sources))
+    assert kept
+    assert {"sqs", "kms", "events", "secretsmanager"} <= called <= set(kept[1].split())
