@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from aws_lambda_powertools.event_handler import Response
 from documents import fields_of
 from instants import written
+from response import Response
 from scheduler.history import LoggedAttempt, Run
 from scheduler.schedules import Schedule
 from scheduler.webhook.request import idempotency_key
@@ -15,15 +15,16 @@ from scheduler.webhook.request import idempotency_key
 CONTENT_TYPE = "application/json"
 
 
-def answer(status: int, document: Mapping[str, Any], **headers: str) -> Response[str]:
+def answer(status: int, document: Mapping[str, Any], **headers: str) -> Response:
     """A JSON answer; a header's name is written with underscores."""
     body = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
-    return Response(status, CONTENT_TYPE, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(status=status, content_type=CONTENT_TYPE, body=body, headers=named)
 
 
-def no_content() -> Response[str]:
+def no_content() -> Response:
     """204."""
-    return Response(204, None, "")
+    return Response(status=204)
 
 
 def schedule_document(schedule: Schedule, next_run_at: datetime | None) -> dict[str, Any]:

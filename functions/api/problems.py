@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.exceptions import NotFoundError
 from bodies import BodyTooLarge
 from queries import BadParameter
+from response import Response
 from scheduler.errors import CarillonError, Conflict, DatabaseUnavailable, InvalidInput, NotFound
 
 CONTENT_TYPE = "application/problem+json"
@@ -31,8 +30,6 @@ class Kind:
     detail: str | None = None
 
 
-_NOT_FOUND = Kind(status=404, name="not-found", title="Not found")
-
 KINDS: dict[type[Exception], Kind] = {
     InvalidInput: Kind(
         status=400,
@@ -41,8 +38,7 @@ KINDS: dict[type[Exception], Kind] = {
         detail="Nothing was stored: see errors for each field that can't be taken.",
     ),
     Forbidden: Kind(status=403, name="forbidden", title="Forbidden"),
-    NotFound: _NOT_FOUND,
-    NotFoundError: Kind(status=404, name="not-found", title="Not found", detail="There is no such route."),
+    NotFound: Kind(status=404, name="not-found", title="Not found"),
     Conflict: Kind(status=409, name="conflict", title="Conflict"),
     BodyTooLarge: Kind(status=413, name="body-too-large", title="Body too large"),
     DatabaseUnavailable: Kind(
@@ -66,7 +62,7 @@ def kind_of(error: Exception) -> Kind:
     return next(KINDS[each] for each in type(error).__mro__ if each in KINDS)
 
 
-def problem(error: Exception, request_id: str) -> Response[str]:
+def problem(error: Exception, request_id: str) -> Response:
     """The answer to an error."""
     kind = kind_of(error)
     document: dict[str, object] = {
@@ -78,11 +74,11 @@ def problem(error: Exception, request_id: str) -> Response[str]:
     }
     if isinstance(error, InvalidInput):
         document["errors"] = list(_errors(error))
-    headers: dict[str, str | list[str]] = {}
+    headers: dict[str, str] = {}
     if isinstance(error, DatabaseUnavailable):
         headers["Retry-After"] = str(_RETRY_SECONDS)
     # ASCII, since a caller's lone surrogate may be part of what is wrong.
-    return Response(kind.status, CONTENT_TYPE, json.dumps(document), headers)
+    return Response(status=kind.status, content_type=CONTENT_TYPE, body=json.dumps(document), headers=headers)
 
 
 def _errors(error: InvalidInput) -> Iterator[dict[str, str]]:

@@ -9,10 +9,10 @@ from uuid import UUID, uuid4
 import queries
 from answers import answer, attempt_document, no_content, run_document, schedule_document
 from aws_lambda_powertools import Logger
-from aws_lambda_powertools.event_handler import Response
 from bodies import read_object
 from documents import definition_of, edited
 from filters import redeliveries
+from response import Response
 from scheduler.aws import queue
 from scheduler.aws.logins import login_of
 from scheduler.dispatch import dispatch
@@ -79,14 +79,14 @@ class Request:
         return queries.path_id(self.ids["run_id"])
 
 
-def create_schedule(parts: Parts, request: Request) -> Response[str]:
+def create_schedule(parts: Parts, request: Request) -> Response:
     definition = definition_of(read_object(request.event), parts.policy)
     made = parts.scheduling.create(request.tenant_id, uuid4(), definition, changed_by=request.key_id)
     _send_soon(parts, request, made.id)
     return answer(201, _document(parts, made), Location=f"{request.path}/{made.id}")
 
 
-def list_schedules(parts: Parts, request: Request) -> Response[str]:
+def list_schedules(parts: Parts, request: Request) -> Response:
     limit, after = queries.page(request.query, queries.OLDEST)
     found = parts.scheduling.list(request.tenant_id, after=after, most=limit + 1)
     shown = found[:limit]
@@ -96,11 +96,11 @@ def list_schedules(parts: Parts, request: Request) -> Response[str]:
     return answer(200, {"schedules": documents, "next_cursor": last})
 
 
-def get_schedule(parts: Parts, request: Request) -> Response[str]:
+def get_schedule(parts: Parts, request: Request) -> Response:
     return answer(200, _document(parts, parts.scheduling.get(request.tenant_id, request.schedule_id)))
 
 
-def edit_schedule(parts: Parts, request: Request) -> Response[str]:
+def edit_schedule(parts: Parts, request: Request) -> Response:
     schedule_id, changes = request.schedule_id, read_object(request.event)
     changed = parts.scheduling.edit(
         request.tenant_id,
@@ -112,23 +112,23 @@ def edit_schedule(parts: Parts, request: Request) -> Response[str]:
     return answer(200, _document(parts, changed))
 
 
-def delete_schedule(parts: Parts, request: Request) -> Response[str]:
+def delete_schedule(parts: Parts, request: Request) -> Response:
     parts.scheduling.delete(request.tenant_id, request.schedule_id, changed_by=request.key_id)
     return no_content()
 
 
-def pause_schedule(parts: Parts, request: Request) -> Response[str]:
+def pause_schedule(parts: Parts, request: Request) -> Response:
     paused = parts.scheduling.pause(request.tenant_id, request.schedule_id, changed_by=request.key_id)
     return answer(200, _document(parts, paused))
 
 
-def resume_schedule(parts: Parts, request: Request) -> Response[str]:
+def resume_schedule(parts: Parts, request: Request) -> Response:
     resumed = parts.scheduling.resume(request.tenant_id, request.schedule_id, changed_by=request.key_id)
     _send_soon(parts, request, resumed.id)
     return answer(200, _document(parts, resumed))
 
 
-def list_runs(parts: Parts, request: Request) -> Response[str]:
+def list_runs(parts: Parts, request: Request) -> Response:
     schedule_id = request.schedule_id
     limit, (before, _) = queries.page(request.query, queries.NEWEST)
     found = parts.history.runs(request.tenant_id, schedule_id, before=before, most=limit + 1)
@@ -137,23 +137,23 @@ def list_runs(parts: Parts, request: Request) -> Response[str]:
     return answer(200, {"runs": [run_document(each) for each in shown], "next_cursor": last})
 
 
-def get_run(parts: Parts, request: Request) -> Response[str]:
+def get_run(parts: Parts, request: Request) -> Response:
     return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
 
 
-def redeliver_run(parts: Parts, request: Request) -> Response[str]:
+def redeliver_run(parts: Parts, request: Request) -> Response:
     parts.redelivery.redeliver(request.tenant_id, request.run_id)
     run, _ = parts.history.run(request.tenant_id, request.run_id)
     _send_soon(parts, request, run.schedule_id)
     return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
 
 
-def cancel_run(parts: Parts, request: Request) -> Response[str]:
+def cancel_run(parts: Parts, request: Request) -> Response:
     parts.redelivery.cancel(request.tenant_id, request.run_id)
     return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
 
 
-def redeliver_runs(parts: Parts, request: Request) -> Response[str]:
+def redeliver_runs(parts: Parts, request: Request) -> Response:
     wanted, dry_run = redeliveries(read_object(request.event))
     done = parts.redelivery.redeliver_many(request.tenant_id, wanted, dry_run=dry_run)
     return answer(200, {"matched": done.matched, "redelivered": done.redelivered, "dry_run": dry_run})
@@ -166,14 +166,14 @@ class Route:
     method: str
     path: str
     scope: Literal["read", "write"]
-    carry_out: Callable[[Parts, Request], Response[str]]
+    carry_out: Callable[[Parts, Request], Response]
 
 
-def _reads(path: str, carry_out: Callable[[Parts, Request], Response[str]]) -> Route:
+def _reads(path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
     return Route(method="GET", path=path, scope="read", carry_out=carry_out)
 
 
-def _changes(method: str, path: str, carry_out: Callable[[Parts, Request], Response[str]]) -> Route:
+def _changes(method: str, path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
     return Route(method=method, path=path, scope="write", carry_out=carry_out)
 
 

@@ -91,6 +91,7 @@ class Client:
             "body": body,
             "isBase64Encoded": base64_encoded,
         }
+        event["pathParameters"] = self.contract.parameters_of(path)
         event["queryStringParameters"] = query or None
         event["requestContext"] |= {"path": f"/live{path}", "requestId": str(uuid4())}
         event["requestContext"]["authorizer"] |= {"tenant_id": str(self.tenant_id), "scopes": self.scopes}

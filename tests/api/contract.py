@@ -35,10 +35,18 @@ class Contract:
 
     def route_of(self, path: str) -> str:
         """The path with its parameters that a request's path belongs to, or the path itself."""
-        for route in self.document["paths"]:
-            if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", route), path):
-                return str(route)
-        return path
+        return self._match(path)[0]
+
+    def parameters_of(self, path: str) -> dict[str, str] | None:
+        """What a request's path gives for its route's parameters, as API Gateway hands it on."""
+        return self._match(path)[1] or None
+
+    def _match(self, path: str) -> tuple[str, dict[str, str]]:
+        # A route without parameters before one whose parameter would take its last word.
+        for route in sorted(self.document["paths"], key=lambda route: route.count("{")):
+            if found := re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", route), path):
+                return str(route), found.groupdict()
+        return path, {}
 
     def check(self, method: str, route: str, status: int, content_type: str | None, document: Any) -> None:
         """AssertionError unless the contract says that this route may answer so."""

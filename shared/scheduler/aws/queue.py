@@ -7,9 +7,10 @@ from itertools import batched
 from typing import Any
 from uuid import UUID
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
+
+from scheduler.aws.clients import client
 
 # SQS takes ten entries a call (SendMessageBatch), and a delay of at most 900 s.
 _ENTRIES = 10
@@ -81,4 +82,4 @@ def connect(url: str) -> Queue:
         retries={"max_attempts": 3, "mode": "standard"},
         max_pool_connections=_SENDERS,
     )
-    return Queue(boto3.client("sqs", config=config), url)
+    return Queue(client("sqs", config=config), url)

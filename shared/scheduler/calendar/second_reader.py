@@ -7,8 +7,6 @@ code with us and has been tried by many; where it has the words, its answer must
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from croniter import croniter
-
 from scheduler.calendar.grammar import CronRule, cron_rule
 from scheduler.errors import InvalidExpression
 
@@ -26,6 +24,9 @@ def confirm(expression: str) -> None:
     rule = cron_rule(expression)
     if not _in_its_words(rule):
         return
+    # Here and not above: only what stores an expression needs it.
+    from croniter import croniter  # noqa: PLC0415
+
     lists = (",".join(map(str, sorted(field.values))) for field in rule.fields)
     theirs = croniter(" ".join(lists), float(_START), day_or=not rule.days.intersect)
     ours = _START
