@@ -38,10 +38,17 @@ def login_to(server: postgres.Server, database: str) -> Login:
     )
 
 
+def _memory() -> str | None:
+    """A file system in memory with room for the tests' databases, if there is one: cloning is twenty times as fast there."""
+    shared = Path("/dev/shm")  # noqa: S108 - the folder inside it is made by mkdtemp
+    roomy = shared.is_dir() and os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > 4 * 2**30
+    return str(shared) if roomy else None
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[postgres.Server]:
     """A server of this session's own, with the migrated template database."""
-    folder = Path(tempfile.mkdtemp(prefix="carillon-test-"))
+    folder = Path(tempfile.mkdtemp(prefix="carillon-test-", dir=_memory()))
     # Nothing here outlives the session, so it need not reach the disk; what a crash of the server keeps is not our promise.
     running = postgres.start(folder / "data", options={"fsync": "off", "max_connections": "200"})
     try:
