@@ -5,9 +5,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bodies import BodyTooLarge
+from conditions import BadHeader
 from queries import BadParameter
 from response import Response
-from scheduler.errors import CarillonError, Conflict, DatabaseUnavailable, InvalidInput, NotFound
+from scheduler.aws.keys import KeyUnavailable
+from scheduler.errors import (
+    CarillonError,
+    Conflict,
+    DatabaseUnavailable,
+    InvalidInput,
+    KeyReused,
+    LimitExceeded,
+    NotFound,
+    PreconditionFailed,
+    Problem,
+)
 
 CONTENT_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:problem-type:carillon:"
@@ -30,6 +42,13 @@ class Kind:
     detail: str | None = None
 
 
+_UNAVAILABLE = Kind(
+    status=503,
+    name="unavailable",
+    title="Temporarily unavailable",
+    detail="The request may not have been carried out; look, or try again, in a few seconds.",
+)
+
 KINDS: dict[type[Exception], Kind] = {
     InvalidInput: Kind(
         status=400,
@@ -40,13 +59,12 @@ KINDS: dict[type[Exception], Kind] = {
     Forbidden: Kind(status=403, name="forbidden", title="Forbidden"),
     NotFound: Kind(status=404, name="not-found", title="Not found"),
     Conflict: Kind(status=409, name="conflict", title="Conflict"),
+    PreconditionFailed: Kind(status=412, name="precondition-failed", title="Precondition failed"),
     BodyTooLarge: Kind(status=413, name="body-too-large", title="Body too large"),
-    DatabaseUnavailable: Kind(
-        status=503,
-        name="unavailable",
-        title="Temporarily unavailable",
-        detail="The request may not have been carried out; look, or try again, in a few seconds.",
-    ),
+    KeyReused: Kind(status=422, name="idempotency-key-reused", title="Idempotency key reused"),
+    LimitExceeded: Kind(status=429, name="limit-exceeded", title="Limit exceeded"),
+    DatabaseUnavailable: _UNAVAILABLE,
+    KeyUnavailable: _UNAVAILABLE,
     # Whatever nobody foresaw: it is logged with its trace, and its text is not for the caller.
     Exception: Kind(
         status=500,
@@ -75,13 +93,22 @@ def problem(error: Exception, request_id: str) -> Response:
     if isinstance(error, InvalidInput):
         document["errors"] = list(_errors(error))
     headers: dict[str, str] = {}
-    if isinstance(error, DatabaseUnavailable):
+    if kind.status == 503:
         headers["Retry-After"] = str(_RETRY_SECONDS)
+    if isinstance(error, LimitExceeded):
+        headers["Retry-After"] = str(error.retry_seconds)
     # ASCII, since a caller's lone surrogate may be part of what is wrong.
     return Response(status=kind.status, content_type=CONTENT_TYPE, body=json.dumps(document), headers=headers)
 
 
 def _errors(error: InvalidInput) -> Iterator[dict[str, str]]:
     for each in error.problems[:MOST_ERRORS]:
-        place = {"parameter": error.parameter} if isinstance(error, BadParameter) else {"pointer": each.pointer}
-        yield place | {"detail": each.detail}
+        yield _place(error, each) | {"detail": each.detail}
+
+
+def _place(error: InvalidInput, each: Problem) -> dict[str, str]:
+    if isinstance(error, BadParameter):
+        return {"parameter": error.parameter}
+    if isinstance(error, BadHeader):
+        return {"header": error.header}
+    return {"pointer": each.pointer}

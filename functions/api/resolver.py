@@ -1,13 +1,19 @@
-"""Joins the routes to API Gateway's events: who calls, whether it may, and a problem document for whatever is raised."""
+"""Joins the routes to API Gateway's events: who calls, whether it may, once or again, and a problem for whatever is raised."""
 
+import hashlib
+import time
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+import conditions
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from problems import Forbidden, kind_of, problem
 from response import Response
 from routes import ROUTES, Parts, Request, Route
 from scheduler.errors import NotFound
+from scheduler.idempotency import Answered
+from scheduler.limits import Admission, Admitted, TooManyRequests
 
 # What is kept for the answer itself; dispatch stops before.
 _RESERVE_MS = 8_000
@@ -19,6 +25,7 @@ class Api:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._admission = Admission(parts.database, parts.clock, time.monotonic)
 
     def respond(self, event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         """The answer, the request's id among its headers; one log line."""
@@ -41,13 +48,38 @@ class Api:
         self._parts.database.close()
 
     def _answer(self, event: dict[str, Any], context: LambdaContext, request_id: str) -> Response:
+        admitted: Admitted | None = None
         try:
             route = _route(event)
-            return route.carry_out(self._parts, _request(route, event, context))
+            tenant_id = UUID(event["requestContext"]["authorizer"]["tenant_id"])
+            with self._parts.database.acting_for(tenant_id):
+                admitted = self._admission.admit(tenant_id)
+                request = _request(route, event, context, tenant_id, admitted)
+                response = _tagged(route, self._carry_out(route, request))
+                for work in request.later:
+                    work()
         except Exception as error:  # the last resort: whatever a route raises has an answer
             if kind_of(error).status >= 500:
                 self._parts.logger.error("request.failed", request_id=request_id, exc_info=error)
-            return problem(error, request_id)
+            response = problem(error, request_id)
+            if isinstance(error, TooManyRequests):
+                admitted = Admitted(limits=error.limits, remaining=0)
+        return _measured(response, admitted) if admitted else response
+
+    def _carry_out(self, route: Route, request: Request) -> Response:
+        key = conditions.idempotency_key(request.event) if route.method == "POST" else None
+        if key is None:
+            return route.carry_out(self._parts, request)
+
+        def work() -> Answered:
+            return _kept(route.carry_out(self._parts, request))
+
+        idempotency, fingerprint = self._parts.idempotency, conditions.fingerprint(request.event)
+        if route.in_parts:
+            answered = idempotency.after(request.tenant_id, key, fingerprint, work)
+        else:
+            answered = idempotency.once(request.tenant_id, key, fingerprint, work, sealed=route.sealed)
+        return _restored(answered)
 
 
 def _route(event: dict[str, Any]) -> Route:
@@ -58,15 +90,46 @@ def _route(event: dict[str, Any]) -> Route:
     return route
 
 
-def _request(route: Route, event: dict[str, Any], context: LambdaContext) -> Request:
+def _request(
+    route: Route, event: dict[str, Any], context: LambdaContext, tenant_id: UUID, admitted: Admitted
+) -> Request:
     caller = event["requestContext"]["authorizer"]
     if route.scope not in caller["scopes"].split():
         raise Forbidden(f"The API key lacks the scope {route.scope}.")
     return Request(
-        tenant_id=UUID(caller["tenant_id"]),
+        tenant_id=tenant_id,
         key_id=caller["key_id"],
         ids=event["pathParameters"] or {},
         path=event["requestContext"]["path"],
         event=event,
+        limits=admitted.limits,
         more_time=lambda: context.get_remaining_time_in_millis() > _RESERVE_MS,
     )
+
+
+def _kept(response: Response) -> Answered:
+    headers = dict(response.headers) | ({"Content-Type": response.content_type} if response.content_type else {})
+    return Answered(status=response.status, headers=headers, body=response.body)
+
+
+def _restored(answered: Answered) -> Response:
+    headers = dict(answered.headers)
+    content_type = headers.pop("Content-Type", None)
+    if answered.replayed:
+        headers["Idempotent-Replayed"] = "true"
+    return Response(status=answered.status, content_type=content_type, body=answered.body, headers=headers)
+
+
+def _tagged(route: Route, response: Response) -> Response:
+    """A read without a version of its own is tagged by its content, weakly: no change can be made conditional on it."""
+    if route.method != "GET" or "ETag" in response.headers:
+        return response
+    digest = hashlib.sha256(response.body.encode()).hexdigest()[:32]
+    return replace(response, headers={**response.headers, "ETag": f'W/"{digest}"'})
+
+
+def _measured(response: Response, admitted: Admitted) -> Response:
+    """With the fields of draft-ietf-httpapi-ratelimit-headers: the requests of a second, and how many are left."""
+    policy = f'"second";q={admitted.limits.requests_per_second};w=1'
+    left = f'"second";r={admitted.remaining};t=1'
+    return replace(response, headers={**response.headers, "RateLimit-Policy": policy, "RateLimit": left})

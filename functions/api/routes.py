@@ -1,11 +1,12 @@
 """The routes: each decodes its request, calls one use case and encodes what came of it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
+import conditions
 import queries
 from answers import answer, attempt_document, no_content, run_document, schedule_document
 from aws_lambda_powertools import Logger
@@ -13,13 +14,15 @@ from bodies import read_object
 from documents import definition_of, edited
 from filters import redeliveries
 from response import Response
-from scheduler.aws import queue
+from scheduler.aws import keys, queue
 from scheduler.aws.logins import login_of
 from scheduler.dispatch import dispatch
 from scheduler.errors import DatabaseUnavailable
 from scheduler.history import History, LoggedAttempt, Run
+from scheduler.idempotency import Idempotency
+from scheduler.limits import Limits
 from scheduler.redelivery import Redelivery
-from scheduler.schedules import Schedule, Scheduling
+from scheduler.schedules import Definition, Schedule, Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
@@ -36,6 +39,7 @@ class Parts:
     scheduling: Scheduling
     history: History
     redelivery: Redelivery
+    idempotency: Idempotency
     policy: TargetPolicy
     logger: Logger
 
@@ -50,6 +54,7 @@ def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
         scheduling=Scheduling(database=database, clock=clock, retention=timedelta(days=settings.retention_days)),
         history=History(database=database, clock=clock),
         redelivery=Redelivery(database=database, clock=clock),
+        idempotency=Idempotency(database=database, clock=clock, seal=keys.connect(settings.signing_key_id)),
         policy=TargetPolicy(local_targets=settings.local_targets),
         logger=logger,
     )
@@ -57,14 +62,19 @@ def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """One call, its API key already judged. `ids` are the path's, as texts; `path` begins with the stage."""
+    """One call, its API key already judged. `ids` are the path's, as texts; `path` begins with the stage.
+
+    What is put into `later` is done once the change is stored for good, and before the answer.
+    """
 
     tenant_id: UUID
     key_id: str
     ids: Mapping[str, str]
     path: str
     event: dict[str, Any]
+    limits: Limits
     more_time: Callable[[], bool]
+    later: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -81,9 +91,10 @@ class Request:
 
 def create_schedule(parts: Parts, request: Request) -> Response:
     definition = definition_of(read_object(request.event), parts.policy)
+    request.limits.check(definition.timing, definition.payload)
     made = parts.scheduling.create(request.tenant_id, uuid4(), definition, changed_by=request.key_id)
     _send_soon(parts, request, made.id)
-    return answer(201, _document(parts, made), Location=f"{request.path}/{made.id}")
+    return _schedule(parts, made, 201, Location=f"{request.path}/{made.id}")
 
 
 def list_schedules(parts: Parts, request: Request) -> Response:
@@ -97,35 +108,46 @@ def list_schedules(parts: Parts, request: Request) -> Response:
 
 
 def get_schedule(parts: Parts, request: Request) -> Response:
-    return answer(200, _document(parts, parts.scheduling.get(request.tenant_id, request.schedule_id)))
+    return _schedule(parts, parts.scheduling.get(request.tenant_id, request.schedule_id))
 
 
 def edit_schedule(parts: Parts, request: Request) -> Response:
     schedule_id, changes = request.schedule_id, read_object(request.event)
+
+    def edit(old: Definition) -> Definition:
+        new = edited(old, changes, parts.policy)
+        # What a tenant had before a limit was lowered, it may keep.
+        if (new.timing, new.payload) != (old.timing, old.payload):
+            request.limits.check(new.timing, new.payload)
+        return new
+
     changed = parts.scheduling.edit(
-        request.tenant_id,
-        schedule_id,
-        lambda old: edited(old, changes, parts.policy),
-        changed_by=request.key_id,
+        request.tenant_id, schedule_id, edit, changed_by=request.key_id, only=conditions.if_match(request.event)
     )
     _send_soon(parts, request, changed.id)
-    return answer(200, _document(parts, changed))
+    return _schedule(parts, changed)
 
 
 def delete_schedule(parts: Parts, request: Request) -> Response:
-    parts.scheduling.delete(request.tenant_id, request.schedule_id, changed_by=request.key_id)
+    parts.scheduling.delete(
+        request.tenant_id, request.schedule_id, changed_by=request.key_id, only=conditions.if_match(request.event)
+    )
     return no_content()
 
 
 def pause_schedule(parts: Parts, request: Request) -> Response:
-    paused = parts.scheduling.pause(request.tenant_id, request.schedule_id, changed_by=request.key_id)
-    return answer(200, _document(parts, paused))
+    paused = parts.scheduling.pause(
+        request.tenant_id, request.schedule_id, changed_by=request.key_id, only=conditions.if_match(request.event)
+    )
+    return _schedule(parts, paused)
 
 
 def resume_schedule(parts: Parts, request: Request) -> Response:
-    resumed = parts.scheduling.resume(request.tenant_id, request.schedule_id, changed_by=request.key_id)
+    resumed = parts.scheduling.resume(
+        request.tenant_id, request.schedule_id, changed_by=request.key_id, only=conditions.if_match(request.event)
+    )
     _send_soon(parts, request, resumed.id)
-    return answer(200, _document(parts, resumed))
+    return _schedule(parts, resumed)
 
 
 def list_runs(parts: Parts, request: Request) -> Response:
@@ -165,8 +187,12 @@ class Route:
 
     method: str
     path: str
-    scope: Literal["read", "write"]
+    scope: Literal["read", "write", "admin"]
     carry_out: Callable[[Parts, Request], Response]
+    # The answer shows a credential: it is stored encrypted, where it is stored.
+    sealed: bool = False
+    # It is too much for one transaction, and does no harm when it is done twice.
+    in_parts: bool = False
 
 
 def _reads(path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
@@ -193,8 +219,9 @@ ROUTES = (
 )
 
 
-def _document(parts: Parts, schedule: Schedule) -> dict[str, Any]:
-    return schedule_document(schedule, parts.history.next_runs([schedule])[schedule.id])
+def _schedule(parts: Parts, schedule: Schedule, status: int = 200, **headers: str) -> Response:
+    document = schedule_document(schedule, parts.history.next_runs([schedule])[schedule.id])
+    return answer(status, document, ETag=conditions.entity_tag(schedule.version), **headers)
 
 
 def _run_document(run: Run, attempts: list[LoggedAttempt]) -> dict[str, Any]:
@@ -202,9 +229,13 @@ def _run_document(run: Run, attempts: list[LoggedAttempt]) -> dict[str, Any]:
 
 
 def _send_soon(parts: Parts, request: Request, schedule_id: UUID) -> None:
-    """Sends the schedule's first runs now, so that one within the next minute does not wait for a tick."""
-    try:
-        dispatch(parts.database, parts.runs, parts.clock, more_time=request.more_time, schedule_id=schedule_id)
-    except (DatabaseUnavailable, StatementRefused) as error:
-        # The change is committed, and the planner sends what is left: the caller has nothing to repeat.
-        parts.logger.warning("runs.left_to_the_planner", schedule_id=str(schedule_id), error=str(error))
+    """Sends the schedule's first runs once they are stored, so that one within the next minute does not wait for a tick."""
+
+    def send() -> None:
+        try:
+            dispatch(parts.database, parts.runs, parts.clock, more_time=request.more_time, schedule_id=schedule_id)
+        except (DatabaseUnavailable, StatementRefused) as error:
+            # The change is committed, and the planner sends what is left: the caller has nothing to repeat.
+            parts.logger.warning("runs.left_to_the_planner", schedule_id=str(schedule_id), error=str(error))
+
+    request.later.append(send)

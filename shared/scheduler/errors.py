@@ -5,6 +5,9 @@ CarillonError
 │   └── InvalidExpression   a cron, rate, at or time zone text; one Problem with its position
 ├── NotFound                no such thing for this tenant
 ├── Conflict                the thing is in a state that does not allow this
+├── PreconditionFailed      the thing is not in the version that the caller had seen
+├── KeyReused               an idempotency key came back with another request
+├── LimitExceeded           the tenant has, or asked for, as much as it may
 ├── MisconfiguredError      an environment variable is missing or wrong; raised at cold start
 └── DatabaseUnavailable     no connection, or it broke: nothing is known to be committed
 """
@@ -56,6 +59,22 @@ class NotFound(CarillonError):
 
 class Conflict(CarillonError):
     """The thing exists, in a state that does not allow what was asked."""
+
+
+class PreconditionFailed(CarillonError):
+    """The thing was changed since the caller read it; nothing was done."""
+
+
+class KeyReused(CarillonError):
+    """An idempotency key was sent before with another request; nothing was done."""
+
+
+class LimitExceeded(CarillonError):
+    """As much as the tenant may have or do at this moment; worth another try after so many seconds."""
+
+    def __init__(self, detail: str, *, retry_seconds: int) -> None:
+        super().__init__(detail)
+        self.retry_seconds = retry_seconds
 
 
 class MisconfiguredError(CarillonError):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from scheduler.idempotency import forget
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
 
@@ -24,13 +25,17 @@ class Upkeep:
 
 
 def maintain(database: Database, clock: Clock, *, retention: timedelta, more_time: Callable[[], bool]) -> Upkeep:
-    """Makes the partitions ahead, then drops the days older than the retention, each in a transaction of its own."""
+    """Makes the partitions ahead, then drops the days older than the retention, each in a transaction of its own.
+
+    Answers that idempotency keys no longer repeat go too.
+    """
     with database.transaction() as transaction:
         today = clock(transaction).date()
         made = transaction.run("maintenance.make_partitions", first_day=today - _BEHIND, last_day=today + AHEAD)[0][
             "made"
         ]
         days = transaction.run("maintenance.days_before", first_kept=today - retention)
+        forget(transaction, clock)
     dropped, expired, kept = 0, 0, list[str]()
     for row in days:
         if not more_time():

@@ -7,7 +7,7 @@ dropped; the new timing is planned from t up to where its calendar's cursor alre
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -17,7 +17,8 @@ from uuid import UUID
 
 from scheduler.calendars import Calendar, lock_calendars
 from scheduler.changes import Standing, plan_ahead, record_hold, settle
-from scheduler.errors import Conflict, InvalidInput, NotFound, Problem
+from scheduler.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, Problem
+from scheduler.limits import make_room
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
 from scheduler.timing import TICK, Timing
@@ -182,23 +183,34 @@ class _Wanted:
         return (self.definition.timing, self.status, self.until) != (was.definition.timing, was.status, was.until)
 
 
+# The versions of a schedule that a change is meant for; None is any.
+type Versions = Collection[int] | None
+
+
 class _Overtaken(Exception):
     """Another change came between our look at the schedule and our locks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scheduling:
-    """The use cases, over one database and clock. `changed_by` is the key or the operator that the version names."""
+    """The use cases, over one database and clock. `changed_by` is the key or the operator that the version names.
+
+    A change is made `only` to the given versions, where they are given: PreconditionFailed for another one.
+    """
 
     database: Database
     clock: Clock
     retention: timedelta
 
     def create(self, tenant_id: UUID, schedule_id: UUID, definition: Definition, *, changed_by: str) -> Schedule:
-        """Stores it under the given new id, with its next runs planned. InvalidInput; Conflict for a name in use."""
+        """Stores it under the given new id, with its next runs planned.
+
+        InvalidInput; Conflict for a name in use; LimitExceeded where the tenant has as many as it may.
+        """
         timing = definition.timing
         with self.database.transaction() as transaction:
             calendar, _ = lock_calendars(transaction, tenant_id, timing, self.clock(transaction), old=None)
+            make_room(transaction, tenant_id)
             now = self.clock(transaction)
             active_from = timing.first_moment(calendar.spec, now)
             columns = _columns(definition) | {"calendar_id": calendar.id, "active_from": active_from, "now": now}
@@ -222,16 +234,30 @@ class Scheduling:
         return [Schedule.from_row(row) for row in rows]
 
     def edit(
-        self, tenant_id: UUID, schedule_id: UUID, edit: Callable[[Definition], Definition], *, changed_by: str
+        self,
+        tenant_id: UUID,
+        schedule_id: UUID,
+        edit: Callable[[Definition], Definition],
+        *,
+        changed_by: str,
+        only: Versions = None,
     ) -> Schedule:
         """Replaces what `edit` returns otherwise. Runs that are due go on; later ones follow the new timing."""
 
         def decide(old: Schedule) -> _Wanted:
             return replace(_Wanted.of(old), definition=edit(old.definition))
 
-        return self._change(tenant_id, schedule_id, decide, Change.EDITED, changed_by)
+        return self._change(tenant_id, schedule_id, decide, Change.EDITED, changed_by, only)
 
-    def pause(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, pause: Pause = _FOR_GOOD) -> Schedule:
+    def pause(
+        self,
+        tenant_id: UUID,
+        schedule_id: UUID,
+        *,
+        changed_by: str,
+        pause: Pause = _FOR_GOOD,
+        only: Versions = None,
+    ) -> Schedule:
         """No run is due while it is paused, and none becomes due; those already due are held until it goes on.
 
         With an end it goes on by itself: InvalidInput where that is past, or farther away than a year.
@@ -241,15 +267,15 @@ class Scheduling:
         def decide(old: Schedule) -> _Wanted:
             return _Wanted(definition=old.definition, status=status, pause=pause)
 
-        return self._change(tenant_id, schedule_id, decide, Change.PAUSED, changed_by)
+        return self._change(tenant_id, schedule_id, decide, Change.PAUSED, changed_by, only)
 
-    def resume(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str) -> Schedule:
+    def resume(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, only: Versions = None) -> Schedule:
         """Fires again from now on; what lay inside the pause is not missed."""
-        return self._change(tenant_id, schedule_id, _as(Status.ACTIVE), Change.RESUMED, changed_by)
+        return self._change(tenant_id, schedule_id, _as(Status.ACTIVE), Change.RESUMED, changed_by, only)
 
-    def delete(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str) -> None:
+    def delete(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, only: Versions = None) -> None:
         """Ends it: runs already due are cancelled, with that reason; later ones are gone."""
-        self._change(tenant_id, schedule_id, _as(Status.DELETED), Change.DELETED, changed_by)
+        self._change(tenant_id, schedule_id, _as(Status.DELETED), Change.DELETED, changed_by, only)
 
     def disable(self, order: DisablingOrder) -> None:
         """Carries out an order: nothing becomes due any more, until the tenant resumes it.
@@ -272,10 +298,13 @@ class Scheduling:
         decide: Callable[[Schedule], _Wanted],
         change: Change,
         changed_by: str,
+        only: Versions = None,
     ) -> Schedule:
         for _ in range(_TRIES):
             with contextlib.suppress(_Overtaken), self.database.transaction() as transaction:
                 seen = _read(transaction, "schedules.get", tenant_id, schedule_id)
+                if only is not None and seen.version not in only:
+                    raise PreconditionFailed(f"it is in version {seen.version} by now")
                 wanted = decide(seen)
                 if wanted == _Wanted.of(seen):
                     return seen

@@ -56,14 +56,17 @@ class Client:
     def get(self, path: str, **query: str) -> Answer:
         return self.call("GET", path, query=query)
 
-    def post(self, path: str, document: Any = None) -> Answer:
-        return self.call("POST", path, body=None if document is None else json.dumps(document))
+    def post(self, path: str, document: Any = None, **headers: str) -> Answer:
+        return self.call("POST", path, body=None if document is None else json.dumps(document), headers=headers)
 
-    def patch(self, path: str, document: Any) -> Answer:
-        return self.call("PATCH", path, body=json.dumps(document))
+    def patch(self, path: str, document: Any, **headers: str) -> Answer:
+        return self.call("PATCH", path, body=json.dumps(document), headers=headers)
 
-    def delete(self, path: str) -> Answer:
-        return self.call("DELETE", path)
+    def put(self, path: str, document: Any, **headers: str) -> Answer:
+        return self.call("PUT", path, body=json.dumps(document), headers=headers)
+
+    def delete(self, path: str, **headers: str) -> Answer:
+        return self.call("DELETE", path, headers=headers)
 
     def create(self, **fields: Any) -> dict[str, Any]:
         """A new schedule, every minute unless it says otherwise."""
@@ -80,6 +83,7 @@ class Client:
         *,
         body: str | None = None,
         query: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
         base64_encoded: bool = False,
     ) -> Answer:
         route = self.contract.route_of(path)
@@ -91,6 +95,7 @@ class Client:
             "body": body,
             "isBase64Encoded": base64_encoded,
         }
+        event["headers"] |= {name.replace("_", "-"): value for name, value in (headers or {}).items()}
         event["pathParameters"] = self.contract.parameters_of(path)
         event["queryStringParameters"] = query or None
         event["requestContext"] |= {"path": f"/live{path}", "requestId": str(uuid4())}

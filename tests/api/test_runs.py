@@ -132,7 +132,7 @@ def test_a_run_is_redelivered_at_once(client: Client, world: World) -> None:
     ended(world, run["id"])
     answer = client.post(f"/v1/runs/{run['id']}/redeliver")
     assert answer.status == 200
-    assert (answer.document["state"], answer.document["failures"]) == ("queued", 0)
+    assert (answer.document["state"], answer.document["failures"]) == ("planned", 0)
     assert answer.document["idempotency_key"] == run["idempotency_key"]
     assert client.post(f"/v1/runs/{run['id']}/redeliver").status == 409
 

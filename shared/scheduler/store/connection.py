@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 import pg8000.native
 from pg8000.core import Context
@@ -22,6 +23,8 @@ _ANSWER_SECONDS = 25.0
 # Class 40: rolled back for the others' sake. 53: out of resources. 57: cancelled, or shutting down. 25P03 and 25P04: the
 # session's or the transaction's time is over. (PostgreSQL, Appendix A.)
 _INTERRUPTED = ("40", "53", "57", "25P03", "25P04")
+
+_BEGIN = "begin"
 
 type Row = dict[str, Any]
 
@@ -108,21 +111,59 @@ class Transaction:
             raise
 
 
+@contextmanager
+def _part(whole: Transaction) -> Iterator[Transaction]:
+    whole.run("transactions.begin_part")
+    try:
+        yield whole
+    except BaseException:
+        if whole.in_step:
+            whole.run("transactions.undo_part")
+        raise
+    whole.run("transactions.end_part")
+
+
 class Database:
     """Transactions over one lazily opened connection. Not for several threads at once: one to a sandbox."""
 
     def __init__(self, login: Callable[[], Login]) -> None:
         self._login = login
         self._connection: pg8000.native.Connection | None = None
+        self._opening = _BEGIN
+        self._whole: Transaction | None = None
+
+    @contextmanager
+    def acting_for(self, tenant_id: UUID) -> Iterator[None]:
+        """Each transaction inside sees and changes this tenant's rows alone, by the schema's row-level policies."""
+        # In the one text that opens the transaction, so that it costs no round trip. A UUID's text needs no quoting.
+        self._opening = f"{_BEGIN}; set local app.tenant = '{tenant_id!s}'"
+        try:
+            yield
+        finally:
+            self._opening = _BEGIN
+
+    @contextmanager
+    def joined(self) -> Iterator[Transaction]:
+        """One transaction for all that begin inside: stored together or not at all. One that raises undoes its own part."""
+        with self.transaction() as whole:
+            self._whole = whole
+            try:
+                yield whole
+            finally:
+                self._whole = None
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
-        """BEGIN … COMMIT around the block; ROLLBACK where it raises.
+        """BEGIN … COMMIT around the block; ROLLBACK where it raises. Inside `joined`, a part of that one.
 
         Raises DatabaseUnavailable where there is no connection or it broke: before COMMIT nothing is stored; a COMMIT whose
         answer was lost may have been. A connection that the server closed while the sandbox was frozen is replaced
         once, at BEGIN, where nothing can be lost by it.
         """
+        if self._whole is not None:
+            with _part(self._whole) as part:
+                yield part
+            return
         connection = self._begin()
         transaction = Transaction(connection)
         try:
@@ -146,14 +187,14 @@ class Database:
         kept = self._connection
         if kept is not None:
             try:
-                kept.run("begin")
+                kept.execute_simple(self._opening)
             except (DatabaseError, InterfaceError, OSError):
                 self.close()
             else:
                 return kept
         fresh = self._connect()
         try:
-            fresh.run("begin")
+            fresh.execute_simple(self._opening)
         except (DatabaseError, InterfaceError, OSError) as error:
             self.close()
             raise DatabaseUnavailable(f"a new connection broke: {error!r}") from error

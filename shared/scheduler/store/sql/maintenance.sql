@@ -3,11 +3,17 @@ select make_partitions(cast(:first_day as date), cast(:last_day as date)) as mad
 
 -- name: days_before
 -- The days that have partitions and lie wholly before :first_kept, oldest first.
-select to_date(right(c.relname, 8), 'YYYYMMDD') as day
-from pg_inherits as i
-inner join pg_class as c on i.inhrelid = c.oid
-where i.inhparent = cast('job_run' as regclass)
-    and to_date(right(c.relname, 8), 'YYYYMMDD') < cast(:first_kept as date)
+-- The names are read first and by themselves: other tables' names are no dates.
+with partition as materialized (
+    select c.relname as name
+    from pg_inherits as i
+    inner join pg_class as c on i.inhrelid = c.oid
+    where i.inhparent = cast('job_run' as regclass)
+)
+
+select to_date(right(partition.name, 8), 'YYYYMMDD') as day
+from partition
+where to_date(right(partition.name, 8), 'YYYYMMDD') < cast(:first_kept as date)
 order by 1
 
 -- name: bound_wait
