@@ -67,8 +67,8 @@ def test_it_is_valid_openapi(contract: Contract) -> None:
 def test_its_routes_are_the_templates_and_the_codes(
     contract: Contract, template: dict[str, Any], modules: dict[str, ModuleType]
 ) -> None:
-    events = [each["Properties"] for each in template["Resources"]["ApiFunction"]["Properties"]["Events"].values()]
-    assert contract.routes() == {(event["Method"], event["Path"]) for event in events}
+    paths = template["Resources"]["Api"]["Properties"]["DefinitionBody"]["paths"]
+    assert contract.routes() == {(method.upper(), path) for path, methods in paths.items() for method in methods}
     assert contract.routes() == {(route.method, route.path) for route in modules["routes"].ROUTES}
 
 

@@ -3,14 +3,14 @@
 import dataclasses
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from scheduler.lease_times import DATABASE_SECONDS, LeaseTimes
 from scheduler.settings import Settings
+
+from tests.template.reading import Resolved, environments
 
 _PROJECT = Path(__file__).parents[2]
 _FUNCTIONS = ("admin", "api", "authorizer", "dead_letter", "delivery", "maintenance", "migrate", "planner")
@@ -21,33 +21,6 @@ _LEASE_TIMES = {
 }
 # What the template sets besides what Settings reads, and who reads it.
 _NOT_SETTINGS = {"PYTHONTZPATH": "zoneinfo", "POWERTOOLS_SERVICE_NAME": "powertools"}
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML with CloudFormation's short intrinsic functions: `!Ref X` becomes {"Ref": "X"}."""
-
-
-def _intrinsic(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
-    if isinstance(node, yaml.ScalarNode):
-        return {suffix: loader.construct_scalar(node)}
-    if isinstance(node, yaml.SequenceNode):
-        return {suffix: loader.construct_sequence(node, deep=True)}
-    return {suffix: loader.construct_mapping(node, deep=True)}
-
-
-_Loader.add_multi_constructor("!", _intrinsic)
-
-
-@pytest.fixture(scope="module")
-def template() -> dict[str, Any]:
-    return yaml.load((_PROJECT / "template.yaml").read_text(), _Loader)  # noqa: S506 - a SafeLoader
-
-
-@pytest.fixture(scope="module")
-def functions(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    resources = template["Resources"].values()
-    found = [each for each in resources if each["Type"] == "AWS::Serverless::Function"]
-    return {Path(each["Properties"]["CodeUri"]).name: each for each in found}
 
 
 def _default(template: dict[str, Any], name: str) -> Any:
@@ -90,17 +63,17 @@ def test_the_lease_timeout_and_deadline_are_those_parameters(
 
 def test_delivery_reports_the_items_that_failed_and_is_bounded_by_its_mapping(functions: dict[str, Any]) -> None:
     mapping = functions["delivery"]["Properties"]["Events"]["Runs"]["Properties"]
-    assert mapping["Queue"] == {"GetAtt": "RunQueue.Arn"}
+    assert mapping["Queue"] == {"Fn::GetAtt": ["RunQueue", "Arn"]}
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["BatchSize"] == 10
-    assert mapping["ScalingConfig"]["MaximumConcurrency"] >= 2
+    assert mapping["ScalingConfig"]["MaximumConcurrency"] == {"Fn::FindInMap": ["Connections", "Of", "Delivery"]}
 
 
 def test_what_five_receives_do_not_settle_goes_to_a_queue_that_keeps_it_longer(template: dict[str, Any]) -> None:
     queue = template["Resources"]["RunQueue"]["Properties"]
     letters = template["Resources"]["DeadLetterQueue"]["Properties"]
     assert queue["RedrivePolicy"] == {
-        "deadLetterTargetArn": {"GetAtt": "DeadLetterQueue.Arn"},
+        "deadLetterTargetArn": {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]},
         "maxReceiveCount": 5,
     }
     assert letters["MessageRetentionPeriod"] > queue["MessageRetentionPeriod"]
@@ -108,7 +81,7 @@ def test_what_five_receives_do_not_settle_goes_to_a_queue_that_keeps_it_longer(t
 
 def test_the_dead_letter_function_reads_that_queue(template: dict[str, Any], functions: dict[str, Any]) -> None:
     mapping = functions["dead_letter"]["Properties"]["Events"]["Letters"]["Properties"]
-    assert mapping["Queue"] == {"GetAtt": "DeadLetterQueue.Arn"}
+    assert mapping["Queue"] == {"Fn::GetAtt": ["DeadLetterQueue", "Arn"]}
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert template["Resources"]["DeadLetterQueue"]["Properties"]["VisibilityTimeout"] > 30
 
@@ -118,13 +91,19 @@ def test_the_planner_ticks_each_minute_and_a_lost_tick_is_not_repeated(functions
     tick = planner["Events"]["Tick"]["Properties"]
     assert tick["ScheduleExpression"] == "rate(1 minute)"
     assert tick["RetryPolicy"] == {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60}
-    assert planner["EventInvokeConfig"] == {"MaximumRetryAttempts": 0, "MaximumEventAgeInSeconds": 60}
+    invoked = planner["EventInvokeConfig"]
+    assert (invoked["MaximumRetryAttempts"], invoked["MaximumEventAgeInSeconds"]) == (0, 60)
     assert planner["Timeout"] < 60
 
 
-def test_every_route_is_one_event_of_the_api_function(functions: dict[str, Any]) -> None:
-    events = functions["api"]["Properties"]["Events"].values()
-    assert {(event["Properties"]["Method"], event["Properties"]["Path"]) for event in events} == {
+def test_every_route_invokes_the_api_function(template: dict[str, Any]) -> None:
+    paths = template["Resources"]["Api"]["Properties"]["DefinitionBody"]["paths"]
+    for methods in paths.values():
+        for method in methods.values():
+            integration = method["x-amazon-apigateway-integration"]
+            assert (integration["type"], integration["httpMethod"]) == ("aws_proxy", "POST")
+            assert "functions/${ApiFunction.Arn}/invocations" in integration["uri"]["Fn::Sub"]
+    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
         ("POST", "/v1/schedules"),
         ("GET", "/v1/schedules"),
         ("GET", "/v1/schedules/{schedule_id}"),
@@ -140,10 +119,12 @@ def test_every_route_is_one_event_of_the_api_function(functions: dict[str, Any])
     }
 
 
-def test_no_route_is_open(template: dict[str, Any], functions: dict[str, Any]) -> None:
+def test_no_route_is_open(template: dict[str, Any], fresh: Resolved) -> None:
     auth = template["Resources"]["Api"]["Properties"]["Auth"]
     assert auth["DefaultAuthorizer"] in auth["Authorizers"]
-    assert all("Auth" not in event["Properties"] for event in functions["api"]["Properties"]["Events"].values())
+    [api] = fresh.of_type("AWS::ApiGateway::RestApi").values()
+    for methods in api["Body"]["paths"].values():
+        assert all(method["security"] == [{"TenantAuthorizer": []}] for method in methods.values())
 
 
 def test_the_admin_function_has_no_event(functions: dict[str, Any]) -> None:
@@ -171,14 +152,15 @@ def test_nothing_is_relaxed_unless_a_deployment_asks_for_it(template: dict[str, 
 
 
 def test_only_the_local_environment_asks_for_it() -> None:
-    settings = tomllib.loads((_PROJECT / "samconfig.toml").read_text())
-    settings.pop("version")
-    asked = {
-        environment: commands.get("deploy", {}).get("parameters", {}).get("parameter_overrides", [])
-        for environment, commands in settings.items()
+    asked = environments()
+    assert asked.pop("local") == {
+        "Network": "none",
+        "Database": "existing",
+        "LocalTargets": "on",
+        "DatabaseTls": "off",
     }
-    assert asked.pop("local") == ["LocalTargets=on", "DatabaseTls=off"]
-    assert not re.search("LocalTargets|DatabaseTls", json.dumps(asked))
+    for parameters in asked.values():
+        assert not set(parameters) & {"Network", "Database", "LocalTargets", "DatabaseTls"}
 
 
 def test_all_functions_run_on_the_python_that_the_tests_run_on(template: dict[str, Any]) -> None:
