@@ -95,7 +95,9 @@ class Resolved:
         unknown = set(parameters) - set(template["Parameters"])
         assert not unknown, f"no such parameters: {unknown}"
         self._template = template
-        self._parameters = {name: each.get("Default") for name, each in template["Parameters"].items()} | dict(parameters)
+        self._parameters = {name: each.get("Default") for name, each in template["Parameters"].items()} | dict(
+            parameters
+        )
         self.resources: dict[str, dict[str, Any]] = {
             name: self._value(each)
             for name, each in template["Resources"].items()

@@ -76,7 +76,9 @@ def test_an_existing_network_and_database_are_taken_as_they_are(transformed: dic
         "DatabaseSecretArn": "arn:secret",
     }
     stack = Resolved(transformed, parameters)
-    assert not {each["Type"] for each in stack.resources.values() if each["Type"].startswith(("AWS::EC2::", "AWS::RDS::"))}
+    assert not {
+        each["Type"] for each in stack.resources.values() if each["Type"].startswith(("AWS::EC2::", "AWS::RDS::"))
+    }
     for function in stack.of_type("AWS::Lambda::Function").values():
         assert function["VpcConfig"] == {"SubnetIds": "subnet-1,subnet-2", "SecurityGroupIds": "sg-1"}
         assert function["Environment"]["Variables"]["DATABASE_HOST"] == "db.internal"
@@ -159,7 +161,9 @@ def test_one_permission_lets_the_api_invoke_its_function(transformed: dict[str, 
 
 def test_every_source_of_a_mapping_has_a_dead_letter_queue_that_keeps_longer(fresh: Resolved) -> None:
     queues = fresh.of_type("AWS::SQS::Queue")
-    sources = {each["EventSourceArn"]["Fn::GetAtt"][0] for each in fresh.of_type("AWS::Lambda::EventSourceMapping").values()}
+    sources = {
+        each["EventSourceArn"]["Fn::GetAtt"][0] for each in fresh.of_type("AWS::Lambda::EventSourceMapping").values()
+    }
     # Letters are received until they are answered: they decide nothing, and the sweep finds the runs of those that expire.
     assert sources - {"DeadLetterQueue"} == {"RunQueue"}
     redrive = queues["RunQueue"]["RedrivePolicy"]
@@ -171,9 +175,7 @@ def test_what_is_invoked_asynchronously_leaves_its_failures_in_a_queue(fresh: Re
     failures = _arn("FailureQueue")
     for schedule in fresh.of_type("AWS::Scheduler::Schedule").values():
         assert schedule["Target"]["DeadLetterConfig"]["Arn"] == failures
-    scheduled = {
-        each["Target"]["Arn"]["Fn::GetAtt"][0] for each in fresh.of_type("AWS::Scheduler::Schedule").values()
-    }
+    scheduled = {each["Target"]["Arn"]["Fn::GetAtt"][0] for each in fresh.of_type("AWS::Scheduler::Schedule").values()}
     resources = {
         each["Properties"]["ServiceToken"]["Fn::GetAtt"][0]
         for each in fresh.resources.values()
