@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
 from scheduler.materialising import Span, advance, materialise, span
+from scheduler.retiming import retime_outdated
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
 
@@ -17,15 +18,21 @@ LOOK_AHEAD = timedelta(seconds=120)
 _CALENDARS = 250
 _OCCURRENCES = 20_000
 
+_RETIME = "retiming.claim_outdated"
+
 _LOCK_NOT_AVAILABLE = "55P03"
 
 
 @dataclass(kw_only=True, slots=True)
 class Plan:
-    """What one tick did. The calendars `set_aside` and `refused` need a person; the `busy` ones were locked throughout."""
+    """What one tick did. The calendars `set_aside` and `refused` need a person; the `busy` ones were locked throughout.
+
+    `shifted`: calendars that mean other times by newer time zone data.
+    """
 
     calendars: int = 0
     runs: int = 0
+    shifted: int = 0
     busy: int = 0
     # Calendar id -> why it could not be computed (set aside for good) or not be stored (left alone in this tick).
     set_aside: dict[int, str] = field(default_factory=dict)
@@ -41,8 +48,9 @@ def plan(database: Database, clock: Clock, *, retention: timedelta, more_time: C
     tick = _Tick(database, clock, retention)
     # Calendars held by a change of the API are passed over twice, then waited for: else a busy one would starve.
     for claim in ("planning.claim_calendars", "planning.claim_calendars", "planning.wait_for_calendars"):
-        while more_time() and tick.step(claim):
-            pass
+        for step in (_RETIME, claim):
+            while more_time() and tick.step(step):
+                pass
         if not tick.count_busy():
             break
     return tick.plan
@@ -89,20 +97,27 @@ class _Tick:
         horizon = now + LOOK_AHEAD
         if claim == "planning.wait_for_calendars":
             transaction.run("planning.bound_wait")
-        rows = transaction.run(claim, most=self._most, **self._due(horizon))
+        rows = transaction.run(claim, most=self._most, **self._due(horizon, claim))
+        if not rows:
+            return False
         self._at_hand = [row["id"] for row in rows]
         faults: dict[int, str] = {}
+        if claim == _RETIME:
+            self.plan.shifted += retime_outdated(transaction, rows, faults, now=now, retention=self._retention)
+            self._set_aside(transaction, faults, now)
+            return True
         spans = list(_bounded(self._spans(rows, horizon, faults)))
         made = materialise(transaction, spans, now=now, retention=self._retention)
         if spans:
             advance(transaction, spans, horizon)
-        if faults:
-            transaction.run("planning.set_aside", ids=list(faults), reasons=list(faults.values()), now=now)
-        self._count(spans, made, faults)
-        return bool(rows)
+        self._set_aside(transaction, faults, now)
+        self.plan.calendars += len(spans)
+        self.plan.runs += made
+        return True
 
-    def _due(self, horizon: datetime) -> dict[str, object]:
-        return {"horizon": horizon, "tzdata_version": tzdata_version(), "left_alone": list(self.plan.refused)}
+    def _due(self, horizon: datetime, claim: str = "") -> dict[str, object]:
+        which: dict[str, object] = {"tzdata_version": tzdata_version(), "left_alone": list(self.plan.refused)}
+        return which if claim == _RETIME else which | {"horizon": horizon}
 
     def _spans(self, rows: list[Row], horizon: datetime, faults: dict[int, str]) -> Iterator[Span]:
         for row in rows:
@@ -111,10 +126,10 @@ class _Tick:
             except Exception as error:
                 faults[row["id"]] = f"{type(error).__name__}: {error}"
 
-    def _count(self, spans: list[Span], made: int, faults: dict[int, str]) -> None:
-        self.plan.calendars += len(spans)
-        self.plan.runs += made
-        self.plan.set_aside |= faults
+    def _set_aside(self, transaction: Transaction, faults: dict[int, str], now: datetime) -> None:
+        if faults:
+            transaction.run("planning.set_aside", ids=list(faults), reasons=list(faults.values()), now=now)
+            self.plan.set_aside |= faults
 
 
 def _bounded(spans: Iterator[Span]) -> Iterator[Span]:

@@ -16,9 +16,10 @@ from typing import Self
 from uuid import UUID
 
 from scheduler.calendars import Calendar, lock_calendars
-from scheduler.changes import Standing, plan_ahead, record_hold, settle
+from scheduler.changes import plan_ahead, settle
 from scheduler.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, Problem
 from scheduler.limits import make_room
+from scheduler.skipped import Standing, record_hold
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
 from scheduler.timing import TICK, Timing
@@ -351,7 +352,7 @@ class Scheduling:
             return old
         if moves and wanted.status is Status.ACTIVE:
             changed = _read(transaction, "schedules.get", old.tenant_id, old.id)
-            record_hold(transaction, _standing(changed), new_calendar, now=now)
+            record_hold(transaction, _standing(changed), new_calendar.spec, now=now)
             plan_ahead(transaction, old.id, new_calendar, active_from, now=now, retention=self.retention)
         return _read(transaction, "schedules.get", old.tenant_id, old.id)
 

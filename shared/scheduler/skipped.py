@@ -1,7 +1,7 @@
 """Skipped ranges: what a schedule was expected to do and did not, with the reason, range by range and never row by row."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Self
 from uuid import UUID
@@ -10,8 +10,7 @@ from scheduler.calendar.occurrences import count_occurrences, last_occurrence, n
 from scheduler.calendar.spec import CalendarSpec, excluded_only
 from scheduler.errors import NotFound
 from scheduler.store.connection import Database, Row, Transaction
-
-_TICK = timedelta(microseconds=1)
+from scheduler.timing import TICK
 
 
 class SkipReason(StrEnum):
@@ -43,6 +42,22 @@ class SkippedRange:
         return cls(**(row | {"reason": SkipReason(row["reason"])}))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """As much of a schedule as decides what it owes.
+
+    `active_from`: of one that does not fire, since when nothing is accounted for. `complete`: its limit is reached.
+    """
+
+    id: UUID
+    fires: bool
+    active_from: datetime
+    start_at: datetime | None
+    end_at: datetime | None
+    held_until: datetime | None
+    complete: bool
+
+
 def list_skipped(
     database: Database, tenant_id: UUID, schedule_id: UUID, *, before: tuple[datetime, int], most: int
 ) -> list[SkippedRange]:
@@ -61,16 +76,26 @@ def list_skipped(
     return [SkippedRange.from_row(row) for row in rows]
 
 
-def record_paused(
-    transaction: Transaction, schedule_id: UUID, spec: CalendarSpec, after: datetime, until: datetime, now: datetime
+def record_hold(transaction: Transaction, new: Standing, spec: CalendarSpec, *, now: datetime) -> None:
+    """Accounts at once for a pause whose end is known; a change before its end takes back the rest."""
+    if new.held_until is not None:
+        account_for_pause(transaction, new, spec, now, new.held_until - TICK, now)
+
+
+def account_for_pause(
+    transaction: Transaction, schedule: Standing, spec: CalendarSpec, after: datetime, until: datetime, now: datetime
 ) -> None:
-    """Records the occurrences in (after, until], if any, as inside a pause: they are not missed."""
-    first = next_occurrence(spec, after)
+    """Records what lies in (after, until] of the tenant's own window as inside a pause: it is not missed."""
+    if schedule.start_at is not None:
+        after = max(after, schedule.start_at - TICK)
+    if schedule.end_at is not None:
+        until = min(until, schedule.end_at - TICK)
+    first = None if schedule.complete else next_occurrence(spec, after)
     if first is None or first > until:
         return
     transaction.run(
         "skipped.record",
-        schedule_id=schedule_id,
+        schedule_id=schedule.id,
         first=first,
         last=last_occurrence(spec, after, until),
         occurrences=count_occurrences(spec, after, until),
@@ -84,7 +109,7 @@ def take_back_later(transaction: Transaction, schedule_id: UUID, spec: CalendarS
     transaction.run("skipped.drop_later", schedule_id=schedule_id, now=now)
     for row in transaction.run("skipped.straddling", schedule_id=schedule_id, now=now):
         counted = excluded_only(spec) if row["reason"] == SkipReason.EXCLUDED else spec
-        before = row["first_scheduled_for"] - _TICK
+        before = row["first_scheduled_for"] - TICK
         # Where the calendar was given other zone data or dates since, its first occurrence at least is left of it.
         transaction.run(
             "skipped.trim",

@@ -143,7 +143,9 @@ class Timing:
     def _moment(self, spec: CalendarSpec, now: datetime) -> datetime:
         moment = next_occurrence(spec, now - timedelta(seconds=self.misfire.grace_seconds) - TICK)
         if moment is not None:
-            return max(moment, self.start_at or moment)
+            # From now on, and not from the moment: zone data may move it to an earlier one.
+            first = min(moment, now + TICK)
+            return max(first, self.start_at or first)
         first = datetime(1970, 1, 1, tzinfo=UTC)
         if next_occurrence(spec, first) is not None:
             grace = self.misfire.grace_seconds

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from scheduler.calendar.zones import zone
+from scheduler.calendar.zones import forget_with_zones, zone
 
 # Stretches are kept in blocks: small ones, so that a search that jumps over years reads no more than where it lands.
 BLOCK_SECONDS = 8 * 86_400
@@ -74,6 +74,9 @@ def stretches(zone_name: str, gap: Gap, overlap: Overlap, block: int) -> tuple[S
         for stretch in _whole_stretches(changes, gap, overlap)
         if stretch.start < end and stretch.end > start
     )
+
+
+forget_with_zones(stretches.cache_clear)
 
 
 def offset_seconds(zone_name: str, instant: int) -> int:

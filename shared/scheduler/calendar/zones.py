@@ -1,8 +1,12 @@
 """Time zones of the pinned tzdata package and of nothing else: PYTHONTZPATH and the image's files have no say."""
 
 import difflib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module, resources
+from importlib.resources.abc import Traversable
 from zoneinfo import ZoneInfo
 
 from scheduler.calendar.text import quoted
@@ -26,9 +30,53 @@ _HINTS = {
 }
 
 
-@lru_cache(maxsize=1)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ZoneData:
+    """A release of zone data. `version`: as IANA writes it, such as 2026f. `folder`: its compiled files, by their names."""
+
+    version: str
+    folder: Traversable
+
+
+class _Source:
+    """What is read: the package, unless other data was put in its place. All that was computed from it goes with it."""
+
+    def __init__(self) -> None:
+        self.replacement: ZoneData | None = None
+        self.caches: list[Callable[[], None]] = []
+
+    def replace(self, data: ZoneData | None) -> None:
+        self.replacement = data
+        for clear in self.caches:
+            clear()
+
+
+_source = _Source()
+
+
+def forget_with_zones(clear: Callable[[], None]) -> None:
+    """Registers a cache of what follows from zone data, to be cleared when that changes."""
+    _source.caches.append(clear)
+
+
+@contextmanager
+def reading(data: ZoneData) -> Iterator[None]:
+    """Reads other data inside, for all threads; what its folder has not is read from the package."""
+    before = _source.replacement
+    _source.replace(data)
+    try:
+        yield
+    finally:
+        _source.replace(before)
+
+
 def tzdata_version() -> str:
-    """The IANA version of the pinned package, such as 2026f."""
+    """The IANA version of the zone data, such as 2026f."""
+    return _source.replacement.version if _source.replacement else _package_version()
+
+
+@lru_cache(maxsize=1)
+def _package_version() -> str:
     return str(import_module(_PACKAGE).IANA_VERSION)
 
 
@@ -47,10 +95,22 @@ def validate(name: str) -> None:
 
 @lru_cache(maxsize=1024)
 def zone(name: str) -> ZoneInfo:
-    """The zone, read once from the package. InvalidExpression for a name that is not one."""
+    """The zone, read once. InvalidExpression for a name that is not one."""
     validate(name)
-    with resources.files(_PACKAGE).joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+    with _file(name).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
+
+
+forget_with_zones(zone.cache_clear)
+
+
+def _file(name: str) -> Traversable:
+    path = name.split("/")
+    if _source.replacement:
+        found = _source.replacement.folder.joinpath(*path)
+        if found.is_file():
+            return found
+    return resources.files(_PACKAGE).joinpath("zoneinfo", *path)
 
 
 def _suggestion(name: str) -> str:

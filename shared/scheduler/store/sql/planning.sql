@@ -1,10 +1,11 @@
 -- name: claim_calendars
--- Due calendars that nobody holds. A calendar stamped by newer time zone data is left to planners that have it.
+-- Due calendars that nobody holds. One stamped by newer time zone data is left to planners that have it, and one stamped by
+-- older data to the step that retimes it.
 select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through
 from calendar
 where next_fire_at <= :horizon
     and set_aside_at is null
-    and tzdata_version <= :tzdata_version
+    and tzdata_version = :tzdata_version
     and id <> all(cast(:left_alone as bigint []))
 order by next_fire_at
 limit :most
@@ -16,7 +17,7 @@ select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_
 from calendar
 where next_fire_at <= :horizon
     and set_aside_at is null
-    and tzdata_version <= :tzdata_version
+    and tzdata_version = :tzdata_version
     and id <> all(cast(:left_alone as bigint []))
 order by id
 limit :most
