@@ -36,7 +36,9 @@ def cursor(world: World, schedule: Schedule) -> list[Any]:
 
 
 @pytest.mark.parametrize(("zone", "moved"), [(AHEAD, "16:00"), (BACK, "18:00")])
-def test_an_occurrence_to_come_moves_and_its_tenant_is_told(world: World, tmp_path: Path, zone: str, moved: str) -> None:
+def test_an_occurrence_to_come_moves_and_its_tenant_is_told(
+    world: World, tmp_path: Path, zone: str, moved: str
+) -> None:
     schedule = world.create(at="2026-12-03T18:00:00", timezone=PARIS)
     planned_through = cursor(world, schedule)[0]
     new = utc(f"2026-12-03T{moved}:00+00:00")
