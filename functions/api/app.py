@@ -5,8 +5,8 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from parts import connect
 from resolver import Api
-from routes import connect
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 

@@ -3,17 +3,29 @@
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import fields
 import instants
+import queries
 from fields import Judge
 from scheduler.calendar import spec, zones
-from scheduler.calendar.spec import Gap, Overlap
+from scheduler.calendar.spec import Gap, OnExcluded, Overlap
 from scheduler.errors import InvalidInput, Problem
-from scheduler.schedules import AfterOutage, Definition, OverlapPolicy
-from scheduler.timing import Timing
+from scheduler.exclusion_lists import MOST_DATES
+from scheduler.foresight import MOST_OCCURRENCES
+from scheduler.schedules import AfterOutage, Definition, OverlapPolicy, Pause
+from scheduler.timing import (
+    MOST_CAP,
+    MOST_GRACE_SECONDS,
+    MOST_JITTER_SECONDS,
+    MOST_RUNS,
+    Exclude,
+    Late,
+    Misfire,
+    Timing,
+)
 from scheduler.webhook.addresses import TargetPolicy
 from scheduler.webhook.headers import check_headers
 from scheduler.webhook.request import body_bytes
@@ -22,6 +34,9 @@ from scheduler.webhook.retry_document import parse_retry, retry_document
 from scheduler.webhook.target import check_url
 
 _KINDS = ("cron", "rate", "at")
+MOST_OWN_DATES = 400
+MOST_LISTS = 10
+MOST_REASON = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,6 +50,13 @@ def _payload(value: object, pointer: str) -> bytes:
     return body_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":")), pointer)
 
 
+def _list_name(value: object, pointer: str) -> str:
+    name = fields.string(value, pointer)
+    if not queries.NAME.fullmatch(name):
+        raise fields.refused(pointer, "is no name of an exclusion list")
+    return name
+
+
 _JUDGES: dict[str, Judge] = {
     "name": fields.text(1, 200),
     "cron": fields.checked(lambda text: spec.cron(text, "UTC")),
@@ -44,6 +66,22 @@ _JUDGES: dict[str, Judge] = {
     "dst": fields.nested({"gap": fields.choice(Gap), "overlap": fields.choice(Overlap)}),
     "start_at": fields.instant,
     "end_at": fields.instant,
+    "max_runs": fields.whole(1, MOST_RUNS),
+    "jitter_seconds": fields.whole(0, MOST_JITTER_SECONDS),
+    "misfire": fields.nested(
+        {
+            "policy": fields.choice(Late),
+            "grace_seconds": fields.whole(0, MOST_GRACE_SECONDS),
+            "cap": fields.whole(1, MOST_CAP),
+        }
+    ),
+    "exclude": fields.nested(
+        {
+            "dates": fields.several(fields.day, most=MOST_OWN_DATES),
+            "lists": fields.several(_list_name, most=MOST_LISTS),
+            "on_excluded": fields.choice((OnExcluded.SKIP, OnExcluded.NEXT_DAY)),
+        }
+    ),
     # Judged under the deployment's policy.
     "url": fields.string,
     "headers": _headers,
@@ -58,15 +96,42 @@ FIELDS = tuple(_JUDGES)
 
 def definition_of(document: Mapping[str, Any], policy: TargetPolicy) -> Definition:
     """The Definition that a document means; InvalidInput with every bad field at once."""
-    judges = _JUDGES | {"url": fields.checked(lambda url: check_url(url, policy))}
+    return _definition(_read(document, policy, _JUDGES, required=["url"]))
+
+
+def preview_of(document: Mapping[str, Any], policy: TargetPolicy) -> tuple[Timing, int]:
+    """The timing of a schedule that may be created, and how many occurrences are asked for; InvalidInput as for a creation."""
+    judges = _JUDGES | {"count": fields.whole(1, MOST_OCCURRENCES)}
+    read = _read(document, policy, judges, required=[])
+    return _timing(read), read.get("count", queries.DEFAULT_COUNT)
+
+
+def pause_of(document: Mapping[str, Any]) -> Pause:
+    """How long, and why; InvalidInput."""
+    read = fields.read(document, {"until": fields.instant, "reason": fields.text(1, MOST_REASON)})
+    return Pause(until=read.get("until"), reason=read.get("reason"))
+
+
+def dates_of(document: Mapping[str, Any]) -> tuple[date, ...]:
+    """The dates of an exclusion list; InvalidInput."""
+    judges = {"dates": fields.several(fields.day, most=MOST_DATES)}
+    dates: tuple[date, ...] = fields.read(document, judges, required=["dates"])["dates"]
+    return dates
+
+
+def _read(
+    document: Mapping[str, Any], policy: TargetPolicy, judges: dict[str, Judge], *, required: list[str]
+) -> dict[str, Any]:
     problems = list(_kind_problems(document))
     try:
-        read = fields.read(document, judges, required=["url"])
+        read = fields.read(
+            document, judges | {"url": fields.checked(lambda url: check_url(url, policy))}, required=required
+        )
     except InvalidInput as error:
         problems += error.problems
     if problems:
         raise InvalidInput(*problems)
-    return _definition(read)
+    return read
 
 
 def edited(old: Definition, changes: dict[str, Any], policy: TargetPolicy) -> Definition:
@@ -89,6 +154,18 @@ def fields_of(definition: Definition) -> dict[str, Any]:
         "dst": {"gap": timing.gap.value, "overlap": timing.overlap.value},
         "start_at": timing.start_at and instants.written(timing.start_at),
         "end_at": timing.end_at and instants.written(timing.end_at),
+        "max_runs": timing.max_runs,
+        "jitter_seconds": timing.jitter_seconds,
+        "misfire": {
+            "policy": timing.misfire.policy.value,
+            "grace_seconds": timing.misfire.grace_seconds,
+            "cap": timing.misfire.cap,
+        },
+        "exclude": {
+            "dates": [day.isoformat() for day in timing.exclude.dates],
+            "lists": list(timing.exclude.lists),
+            "on_excluded": timing.exclude.on_excluded.value,
+        },
         "url": definition.url,
         "headers": dict(definition.headers),
         "payload": None if definition.payload is None else json.loads(definition.payload),
@@ -99,9 +176,9 @@ def fields_of(definition: Definition) -> dict[str, Any]:
     }
 
 
-def _definition(read: Mapping[str, Any]) -> Definition:
-    dst = read.get("dst", {})
-    timing = Timing(
+def _timing(read: Mapping[str, Any]) -> Timing:
+    dst, exclude = read.get("dst", {}), read.get("exclude", {})
+    return Timing(
         cron=read.get("cron"),
         rate=read.get("rate"),
         at=read.get("at"),
@@ -110,10 +187,21 @@ def _definition(read: Mapping[str, Any]) -> Definition:
         overlap=dst.get("overlap", Overlap.FIRST),
         start_at=read.get("start_at"),
         end_at=read.get("end_at"),
+        max_runs=read.get("max_runs"),
+        jitter_seconds=read.get("jitter_seconds", 0),
+        misfire=Misfire(**read.get("misfire", {})),
+        exclude=Exclude(
+            dates=tuple(sorted(set(exclude.get("dates", ())))),
+            lists=tuple(sorted(set(exclude.get("lists", ())))),
+            on_excluded=exclude.get("on_excluded", OnExcluded.SKIP),
+        ),
     )
+
+
+def _definition(read: Mapping[str, Any]) -> Definition:
     return Definition(
         name=read.get("name"),
-        timing=timing,
+        timing=_timing(read),
         url=read["url"],
         headers=read.get("headers", ()),
         payload=read.get("payload"),

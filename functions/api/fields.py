@@ -1,8 +1,9 @@
 """Reads the fields of a tenant's document: each by a judge of its own, and every one that can't be taken named at once."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ from scheduler.webhook.pointer import reference_token
 
 # Of an unknown field's name as it is shown.
 _LONGEST_NAME = 200
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII)
 _CONTROLS = ("Cc", "Cs")
 
 # What a value means; InvalidInput, with pointers that begin with the one given, where it can't be taken.
@@ -137,6 +139,18 @@ def nested(judges: Mapping[str, Judge], *, required: Collection[str] = ()) -> Ju
 def instant(value: object, pointer: str) -> datetime:
     """A point in time with its offset, in whole seconds."""
     return instants.read(value, pointer)
+
+
+def day(value: object, pointer: str) -> date:
+    """A date, `YYYY-MM-DD`."""
+    text = string(value, pointer)
+    try:
+        found = date.fromisoformat(text) if _DAY.fullmatch(text) else None
+    except ValueError:
+        found = None
+    if found is None or not 1970 <= found.year < 9900:
+        raise refused(pointer, "must be a date in the years 1970 to 9899, such as 2026-12-24")
+    return found
 
 
 def identifier(value: object, pointer: str) -> UUID:

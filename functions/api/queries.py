@@ -3,13 +3,18 @@
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from scheduler.errors import InvalidInput, NotFound, Problem
+from scheduler.exclusion_lists import LONGEST_NAME
+from scheduler.foresight import MOST_OCCURRENCES
 
+NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST_NAME}}}", re.ASCII)
+DEFAULT_COUNT = 10
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100
 _LONGEST_CURSOR = 200
@@ -39,12 +44,29 @@ def path_id(text: str) -> UUID:
     return found
 
 
+def path_name(text: str) -> str:
+    """The name of a path; NotFound for any text that can be no name, so that none needs to be escaped in a path."""
+    if not NAME.fullmatch(text):
+        raise NotFound(f"{text[:64]!a} is no name: 1 to {LONGEST_NAME} of a-z, A-Z, 0-9, dot, hyphen and underscore")
+    return text
+
+
+def count(query: Mapping[str, str]) -> int:
+    """How many of a preview's occurrences; BadParameter."""
+    for name in query:
+        if name != "count":
+            raise BadParameter(name[:64], "is not a parameter here; count is")
+    return _whole("count", query.get("count"), DEFAULT_COUNT, MOST_OCCURRENCES)
+
+
 def page(query: Mapping[str, str], first: Keyset) -> tuple[int, Keyset]:
     """The limit and the keyset of a list's query; BadParameter for what is wrong or unknown."""
     for name in query:
         if name not in ("limit", "cursor"):
             raise BadParameter(name[:64], "is not a parameter here; limit and cursor are")
-    return _limit(query.get("limit")), _keyset(query["cursor"]) if "cursor" in query else first
+    return _whole("limit", query.get("limit"), DEFAULT_LIMIT, MAX_LIMIT), _keyset(
+        query["cursor"]
+    ) if "cursor" in query else first
 
 
 def cursor(moment: datetime, id: UUID) -> str:
@@ -53,11 +75,11 @@ def cursor(moment: datetime, id: UUID) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _limit(text: str | None) -> int:
+def _whole(name: str, text: str | None, default: int, most: int) -> int:
     if text is None:
-        return DEFAULT_LIMIT
-    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= MAX_LIMIT):
-        raise BadParameter("limit", f"must be a whole number from 1 to {MAX_LIMIT}")
+        return default
+    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= most):
+        raise BadParameter(name, f"must be a whole number from 1 to {most}")
     return int(text)
 
 

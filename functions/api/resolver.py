@@ -8,9 +8,10 @@ from uuid import UUID
 
 import conditions
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from parts import Parts, Request
 from problems import Forbidden, kind_of, problem
 from response import Response
-from routes import ROUTES, Parts, Request, Route
+from routes import ROUTES, Route
 from scheduler.errors import NotFound
 from scheduler.idempotency import Answered
 from scheduler.limits import Admission, Admitted, TooManyRequests

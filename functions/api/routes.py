@@ -1,92 +1,24 @@
 """The routes: each decodes its request, calls one use case and encodes what came of it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import conditions
 import queries
+import times
 from answers import answer, attempt_document, no_content, run_document, schedule_document
-from aws_lambda_powertools import Logger
 from bodies import read_object
-from documents import definition_of, edited
+from documents import definition_of, edited, pause_of
 from filters import redeliveries
+from parts import Parts, Request
 from response import Response
-from scheduler.aws import keys, queue
-from scheduler.aws.logins import login_of
 from scheduler.dispatch import dispatch
 from scheduler.errors import DatabaseUnavailable
-from scheduler.history import History, LoggedAttempt, Run
-from scheduler.idempotency import Idempotency
-from scheduler.limits import Limits
-from scheduler.redelivery import Redelivery
-from scheduler.schedules import Definition, Schedule, Scheduling
-from scheduler.settings import Settings
-from scheduler.store.clock import Clock
-from scheduler.store.connection import Database, StatementRefused
-from scheduler.webhook.addresses import TargetPolicy
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Parts:
-    """What the routes work with."""
-
-    database: Database
-    clock: Clock
-    runs: queue.Queue
-    scheduling: Scheduling
-    history: History
-    redelivery: Redelivery
-    idempotency: Idempotency
-    policy: TargetPolicy
-    logger: Logger
-
-
-def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
-    """The parts of a deployment; nothing is dialled before the first request."""
-    database = Database(login_of(settings))
-    return Parts(
-        database=database,
-        clock=clock,
-        runs=queue.connect(settings.queue_url),
-        scheduling=Scheduling(database=database, clock=clock, retention=timedelta(days=settings.retention_days)),
-        history=History(database=database, clock=clock),
-        redelivery=Redelivery(database=database, clock=clock),
-        idempotency=Idempotency(database=database, clock=clock, seal=keys.connect(settings.signing_key_id)),
-        policy=TargetPolicy(local_targets=settings.local_targets),
-        logger=logger,
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
-    """One call, its API key already judged. `ids` are the path's, as texts; `path` begins with the stage.
-
-    What is put into `later` is done once the change is stored for good, and before the answer.
-    """
-
-    tenant_id: UUID
-    key_id: str
-    ids: Mapping[str, str]
-    path: str
-    event: dict[str, Any]
-    limits: Limits
-    more_time: Callable[[], bool]
-    later: list[Callable[[], None]] = field(default_factory=list)
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        return self.event.get("queryStringParameters") or {}
-
-    @property
-    def schedule_id(self) -> UUID:
-        return queries.path_id(self.ids["schedule_id"])
-
-    @property
-    def run_id(self) -> UUID:
-        return queries.path_id(self.ids["run_id"])
+from scheduler.history import LoggedAttempt, Run
+from scheduler.schedules import Definition, Schedule
+from scheduler.store.connection import StatementRefused
 
 
 def create_schedule(parts: Parts, request: Request) -> Response:
@@ -101,9 +33,9 @@ def list_schedules(parts: Parts, request: Request) -> Response:
     limit, after = queries.page(request.query, queries.OLDEST)
     found = parts.scheduling.list(request.tenant_id, after=after, most=limit + 1)
     shown = found[:limit]
-    upcoming = parts.history.next_runs(shown)
+    outlooks = parts.history.outlooks(shown)
     last = queries.cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
-    documents = [schedule_document(each, upcoming[each.id]) for each in shown]
+    documents = [schedule_document(each, outlooks[each.id]) for each in shown]
     return answer(200, {"schedules": documents, "next_cursor": last})
 
 
@@ -136,8 +68,13 @@ def delete_schedule(parts: Parts, request: Request) -> Response:
 
 
 def pause_schedule(parts: Parts, request: Request) -> Response:
+    pause = pause_of(read_object(request.event) if request.event.get("body") else {})
     paused = parts.scheduling.pause(
-        request.tenant_id, request.schedule_id, changed_by=request.key_id, only=conditions.if_match(request.event)
+        request.tenant_id,
+        request.schedule_id,
+        changed_by=request.key_id,
+        only=conditions.if_match(request.event),
+        pause=pause,
     )
     return _schedule(parts, paused)
 
@@ -199,6 +136,11 @@ def _reads(path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
     return Route(method="GET", path=path, scope="read", carry_out=carry_out)
 
 
+def _asks(path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
+    """A question that needs a body."""
+    return Route(method="POST", path=path, scope="read", carry_out=carry_out)
+
+
 def _changes(method: str, path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
     return Route(method=method, path=path, scope="write", carry_out=carry_out)
 
@@ -212,6 +154,13 @@ ROUTES = (
     _changes("POST", "/v1/schedules/{schedule_id}/pause", pause_schedule),
     _changes("POST", "/v1/schedules/{schedule_id}/resume", resume_schedule),
     _reads("/v1/schedules/{schedule_id}/runs", list_runs),
+    _reads("/v1/schedules/{schedule_id}/skipped", times.list_skipped_ranges),
+    _reads("/v1/schedules/{schedule_id}/preview", times.preview_schedule),
+    _asks("/v1/schedules/preview", times.preview_new_schedule),
+    _reads("/v1/exclusion-lists", times.list_exclusion_lists),
+    _reads("/v1/exclusion-lists/{name}", times.get_exclusion_list),
+    _changes("PUT", "/v1/exclusion-lists/{name}", times.put_exclusion_list),
+    _changes("DELETE", "/v1/exclusion-lists/{name}", times.delete_exclusion_list),
     _reads("/v1/runs/{run_id}", get_run),
     _changes("POST", "/v1/runs/{run_id}/redeliver", redeliver_run),
     _changes("POST", "/v1/runs/{run_id}/cancel", cancel_run),
@@ -220,7 +169,7 @@ ROUTES = (
 
 
 def _schedule(parts: Parts, schedule: Schedule, status: int = 200, **headers: str) -> Response:
-    document = schedule_document(schedule, parts.history.next_runs([schedule])[schedule.id])
+    document = schedule_document(schedule, parts.history.outlooks([schedule])[schedule.id])
     return answer(status, document, ETag=conditions.entity_tag(schedule.version), **headers)
 
 

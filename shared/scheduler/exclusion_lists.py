@@ -14,13 +14,14 @@ from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, Transaction
 
 MOST_DATES = 1_000
-MOST_NAME = 100
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExclusionList:
     """Dates under a name, sorted."""
 
+    id: UUID
     name: str
     dates: tuple[date, ...]
     created_at: datetime
@@ -30,6 +31,7 @@ class ExclusionList:
     def from_row(cls, row: Row) -> Self:
         """The list of a row."""
         return cls(
+            id=row["id"],
             name=row["name"],
             dates=tuple(row["dates"]),
             created_at=row["created_at"],
@@ -75,10 +77,12 @@ class ExclusionLists:
             raise _no_list(name)
         return ExclusionList.from_row(rows[0])
 
-    def list(self, tenant_id: UUID, *, after: str, most: int) -> list[ExclusionList]:
-        """At most `most` lists, by name, those behind `after`."""
+    def list(self, tenant_id: UUID, *, after: tuple[datetime, UUID], most: int) -> list[ExclusionList]:
+        """At most `most` lists created after the keyset, oldest first."""
         with self.database.transaction() as transaction:
-            rows = transaction.run("exclusions.list", tenant_id=tenant_id, after=after, most=most)
+            rows = transaction.run(
+                "exclusions.list", tenant_id=tenant_id, after_at=after[0], after_id=after[1], most=most
+            )
         return [ExclusionList.from_row(row) for row in rows]
 
     def delete(self, tenant_id: UUID, name: str) -> None:

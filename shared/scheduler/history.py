@@ -12,7 +12,7 @@ from scheduler.calendar.spec import CalendarSpec
 from scheduler.calendars import calendar_spec
 from scheduler.errors import NotFound
 from scheduler.runs import Reason, State, scheduled_for_of
-from scheduler.schedules import Schedule, Status
+from scheduler.schedules import Pause, Schedule, Status
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
 from scheduler.timing import TICK
@@ -90,6 +90,15 @@ class LoggedAttempt:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Outlook:
+    """A schedule at this moment: a pause that is over is none. `next_run_at`: un-jittered; None while nothing is to come."""
+
+    status: Status
+    pause: Pause | None
+    next_run_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class History:
     """The reads, over one database and clock."""
 
@@ -118,16 +127,35 @@ class History:
             attempts = transaction.run("history.attempts", run_id=run_id, scheduled_for=scheduled_for)
         return Run.from_row(rows[0]), [LoggedAttempt.from_row(row) for row in attempts]
 
-    def next_runs(self, schedules: Iterable[Schedule]) -> dict[UUID, datetime | None]:
-        """When each schedule fires next, un-jittered; None while it does not fire, or when it has nothing left."""
+    def outlooks(self, schedules: Iterable[Schedule]) -> dict[UUID, Outlook]:
+        """What each schedule does now and does next."""
         listed = list(schedules)
-        ids = sorted({schedule.calendar_id for schedule in listed if schedule.status is Status.ACTIVE})
-        if not ids:
-            return dict.fromkeys(schedule.id for schedule in listed)
+        if not listed:
+            return {}
         with self.database.transaction() as transaction:
             now = self.clock(transaction)
-            specs = {row["id"]: calendar_spec(row) for row in transaction.run("history.calendars", ids=ids)}
-        return {schedule.id: _next_run(schedule, specs.get(schedule.calendar_id), now) for schedule in listed}
+            ids = sorted({schedule.calendar_id for schedule in listed if schedule.status is Status.ACTIVE})
+            calendars = transaction.run("history.calendars", ids=ids) if ids else []
+            complete = [
+                schedule.id for schedule in listed if schedule.runs_left is not None and schedule.runs_left <= 0
+            ]
+            planned = transaction.run("history.next_planned", schedule_ids=complete, now=now) if complete else []
+        specs = {row["id"]: calendar_spec(row) for row in calendars}
+        last: dict[UUID, datetime | None] = dict.fromkeys(complete) | {
+            row["schedule_id"]: row["scheduled_for"] for row in planned
+        }
+        return {each.id: _outlook(each, specs.get(each.calendar_id), last, now) for each in listed}
+
+
+def _outlook(
+    schedule: Schedule, spec: CalendarSpec | None, last: dict[UUID, datetime | None], now: datetime
+) -> Outlook:
+    over = schedule.pause is not None and schedule.pause.until is not None and schedule.pause.until <= now
+    if schedule.id in last and schedule.status is Status.ACTIVE:
+        following = last[schedule.id]
+    else:
+        following = _next_run(schedule, spec, now)
+    return Outlook(status=schedule.status_at(now), pause=None if over else schedule.pause, next_run_at=following)
 
 
 def _next_run(schedule: Schedule, spec: CalendarSpec | None, now: datetime) -> datetime | None:

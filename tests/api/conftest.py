@@ -98,7 +98,7 @@ def connect_api(
 
     def connect(variables: dict[str, str]) -> Client:
         logger = Logger(service=request.node.nodeid, stream=log)
-        parts = modules["routes"].connect(Settings.from_environment(variables), world.clock, logger)
+        parts = modules["parts"].connect(Settings.from_environment(variables), world.clock, logger)
         opened.append(modules["resolver"].Api(parts))
         return Client(api=opened[-1], tenant_id=world.tenant_id, contract=contract)
 

@@ -1,5 +1,6 @@
 """The contract is valid, and says what the template, the code and the documentation do."""
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -11,8 +12,8 @@ from uuid import UUID
 import pytest
 import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from scheduler import history, planning, runs, schedules, timing
-from scheduler.calendar.spec import Gap, Overlap
+from scheduler import exclusion_lists, history, planning, runs, schedules, skipped, timing
+from scheduler.calendar.spec import Gap, OnExcluded, Overlap
 from scheduler.leases import Logged
 from scheduler.webhook import headers, request, retry, target
 from scheduler.webhook.outcome import NO_RETRY_HEADER, Stage
@@ -164,6 +165,9 @@ def test_the_retry_defaults_are_those_that_rule(webhook: dict[str, Any]) -> None
         ("Schedule.dst.overlap", list(Overlap)),
         ("Dst.gap", [*Gap, None]),
         ("Dst.overlap", [*Overlap, None]),
+        ("Misfire.policy", [*timing.Late, None]),
+        ("Exclude.on_excluded", [OnExcluded.SKIP, OnExcluded.NEXT_DAY, None]),
+        ("SkippedRange.reason", list(skipped.SkipReason)),
         ("Run.trigger", list(history.Trigger)),
         ("Run.state", list(runs.State)),
         ("Run.reason", [*runs.Reason, None]),
@@ -188,6 +192,19 @@ def test_its_limits_are_the_codes(
     queries = modules["queries"]
     assert (limit["maximum"], limit["default"]) == (queries.MAX_LIMIT, queries.DEFAULT_LIMIT)
     assert set(schemas["NewSchedule"]["properties"]) == set(modules["documents"].FIELDS)
+    documents, fields = modules["documents"], schemas["NewSchedule"]["properties"]
+    assert fields["max_runs"]["maximum"] == timing.MOST_RUNS
+    assert fields["jitter_seconds"]["maximum"] == timing.MOST_JITTER_SECONDS
+    misfire, exclude = schemas["Misfire"]["properties"], schemas["Exclude"]["properties"]
+    assert misfire["grace_seconds"]["maximum"] == timing.MOST_GRACE_SECONDS
+    assert misfire["cap"]["maximum"] == timing.MOST_CAP
+    assert {name: misfire[name]["default"] for name in misfire} == dataclasses.asdict(timing.Misfire())
+    assert exclude["dates"]["maxItems"] == documents.MOST_OWN_DATES
+    assert exclude["lists"]["maxItems"] == documents.MOST_LISTS
+    assert schemas["Pause"]["properties"]["reason"]["maxLength"] == documents.MOST_REASON
+    assert f"within {schedules.LONGEST_PAUSE.days} days" in schemas["Pause"]["properties"]["until"]["description"]
+    assert schemas["ExclusionDates"]["properties"]["dates"]["maxItems"] == exclusion_lists.MOST_DATES
+    assert schemas["ListName"]["pattern"] == f"^{queries.NAME.pattern}$"
     said = " ".join(contract.document["info"]["description"].split())
     assert f"a request body has at most {modules['bodies'].MAX_BYTES:,} bytes" in said.lower()
     assert f"{modules['bodies'].MAX_DEPTH} levels" in said

@@ -25,6 +25,10 @@ def test_a_schedule_is_answered_with_all_that_it_is(client: Client) -> None:
         "dst": {"gap": "shift", "overlap": "first"},
         "start_at": None,
         "end_at": None,
+        "max_runs": None,
+        "jitter_seconds": 0,
+        "misfire": {"policy": "all", "grace_seconds": 60, "cap": 100},
+        "exclude": {"dates": [], "lists": [], "on_excluded": "skip"},
         "url": URL,
         "headers": {"X-Tag": "a b"},
         "payload": {"a": [1, 2.5, "ü"]},
@@ -40,6 +44,8 @@ def test_a_schedule_is_answered_with_all_that_it_is(client: Client) -> None:
         "overlap": "allow",
         "after_outage": "all",
         "status": "active",
+        "pause": None,
+        "runs_left": None,
         "next_run_at": "2026-12-01T09:01:00Z",
         "version": 1,
         "created_at": "",
@@ -83,6 +89,7 @@ def test_a_rate_without_a_start_stays_where_it_began(client: Client, world: Worl
 
 def test_null_is_the_same_as_absent(client: Client) -> None:
     optional = ("name", "rate", "at", "timezone", "dst", "start_at", "end_at", "headers", "payload")
+    optional += ("max_runs", "jitter_seconds", "misfire", "exclude")
     optional += ("retry", "retry_client_errors", "overlap", "after_outage")
     bare, spelled = client.create(), client.create(cron="* * * * *", **dict.fromkeys(optional))
     assert bare | {"id": ""} == spelled | {"id": ""}

@@ -28,7 +28,7 @@ def runs(world: World, schedule: Schedule, *, before: datetime) -> list[str]:
 
 
 def next_run(world: World, schedule: Schedule) -> datetime | None:
-    return History(database=world.database, clock=world.clock).next_runs([schedule])[schedule.id]
+    return History(database=world.database, clock=world.clock).outlooks([schedule])[schedule.id].next_run_at
 
 
 @pytest.mark.parametrize(

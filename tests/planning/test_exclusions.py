@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from scheduler.calendar.spec import OnExcluded
@@ -17,6 +17,7 @@ from scheduler.timing import Exclude, Timing
 from tests.planning.test_races import Tenant, judge, settle_clock, tick
 from tests.world import RETENTION, World, utc
 
+ALL = (utc("2026-11-28T00:00:00+00:00"), UUID(int=0))
 FIRST, SECOND, THIRD = (date(2026, 12, day) for day in (1, 2, 3))
 
 
@@ -128,8 +129,9 @@ def test_an_edited_list_leaves_what_was_due_and_what_a_late_tick_owes_to_the_for
 
 def test_a_list_is_made_listed_and_deleted_when_nobody_uses_it(world: World) -> None:
     put(world, "b", SECOND, FIRST, FIRST)
+    world.clock.move(seconds=1)
     put(world, "a")
-    assert [each.name for each in lists(world).list(world.tenant_id, after="", most=9)] == ["a", "b"]
+    assert [each.name for each in lists(world).list(world.tenant_id, after=ALL, most=9)] == ["b", "a"]
     assert lists(world).get(world.tenant_id, "b").dates == (FIRST, SECOND)
     schedule = world.create(cron="0 12 * * *", exclude=off("b"))
     with pytest.raises(Conflict, match="uses"):

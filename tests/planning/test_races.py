@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from scheduler.calendar.occurrences import occurrences
+from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
 from scheduler.errors import NotFound
 from scheduler.planning import LOOK_AHEAD, plan
@@ -222,7 +223,7 @@ def test_an_edit_while_the_ticks_transaction_is_open_waits_for_it(
             [row] = transaction.run(
                 "planning.claim_calendars",
                 horizon=world.clock.now + LOOK_AHEAD,
-                tzdata_version="9999z",
+                tzdata_version=tzdata_version(),
                 left_alone=[],
                 most=10,
             )

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from scheduler.calendar.fields import DAY_OF_WEEK, Field
 from scheduler.calendar.grammar import CronRule, cron_rule
-from scheduler.calendar.spec import CalendarSpec, Kind
+from scheduler.calendar.spec import CalendarSpec, Kind, OnExcluded
 from scheduler.calendar.special import FromEnd, LastOfWeek, LastWeekday, NearestWeekday, NthOfWeek, Special
 
 _WEEKDAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
@@ -22,6 +22,15 @@ _MOST_TIMES = 4
 
 def describe(spec: CalendarSpec) -> str:
     """One sentence, such as "At 09:00 on Monday to Friday, Europe/Paris time."."""
+    sentence = _when(spec)
+    if not spec.excluded:
+        return sentence
+    dates = "one excluded date" if len(spec.excluded) == 1 else f"{len(spec.excluded)} excluded dates"
+    but = "moved to the next day from" if spec.on_excluded is OnExcluded.NEXT_DAY else "except on"
+    return f"{sentence.removesuffix('.')}, {but} {dates}."
+
+
+def _when(spec: CalendarSpec) -> str:
     zone = "UTC" if spec.timezone == "UTC" else f"{spec.timezone} time"
     match spec.kind:
         case Kind.CRON:

@@ -28,15 +28,17 @@ class PreviewedOccurrence:
 
 
 def preview(spec: CalendarSpec, after: datetime, count: int) -> list[PreviewedOccurrence]:
-    """The next occurrences strictly after `after` (aware), at most `count`; fewer where the calendar has no more.
+    """The next occurrences strictly after `after` (aware), at most `count`; fewer where the calendar has no more."""
+    return list(islice(upcoming(spec, after), count))
 
-    Excluded ones are among them, flagged.
-    """
+
+def upcoming(spec: CalendarSpec, after: datetime) -> Iterator[PreviewedOccurrence]:
+    """The occurrences strictly after `after` (aware), in order; excluded ones are among them, flagged."""
     fired = ((instant, spec, False) for instant in _instants(spec, after))
     left_out = replace(spec, on_excluded=OnExcluded.ONLY) if spec.excluded else None
     skipped = ((instant, left_out, True) for instant in _instants(left_out, after)) if left_out else ()
-    both = merge(fired, skipped, key=lambda each: each[0])
-    return [_previewed(of, instant, excluded) for instant, of, excluded in islice(both, count)]
+    for instant, calendar, excluded in merge(fired, skipped, key=lambda each: each[0]):
+        yield _previewed(calendar, instant, excluded)
 
 
 def _instants(spec: CalendarSpec, after: datetime) -> Iterator[datetime]:

@@ -10,7 +10,7 @@ for share
 insert into exclusion_list (id, tenant_id, name, dates, created_at, updated_at)
 values (:id, :tenant_id, :name, cast(:dates as date []), :now, :now)
 on conflict (tenant_id, name) do nothing
-returning name, dates, created_at, updated_at
+returning id, name, dates, created_at, updated_at
 
 -- name: lock
 select id, name, dates, created_at, updated_at
@@ -30,7 +30,7 @@ for no key update
 update exclusion_list
 set dates = cast(:dates as date []), updated_at = :now
 where id = :id
-returning name, dates, created_at, updated_at
+returning id, name, dates, created_at, updated_at
 
 -- name: dates_of
 -- All the dates that a calendar leaves out: its own and those of its lists.
@@ -48,15 +48,15 @@ from calendar as c
 where c.id = :calendar_id
 
 -- name: get
-select name, dates, created_at, updated_at
+select id, name, dates, created_at, updated_at
 from exclusion_list
 where tenant_id = :tenant_id and name = :name
 
 -- name: list
-select name, dates, created_at, updated_at
+select id, name, dates, created_at, updated_at
 from exclusion_list
-where tenant_id = :tenant_id and name > :after
-order by name
+where tenant_id = :tenant_id and (created_at, id) > (:after_at, cast(:after_id as uuid))
+order by created_at, id
 limit :most
 
 -- name: users

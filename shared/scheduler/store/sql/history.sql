@@ -28,3 +28,16 @@ order by a.attempt
 select c.id, c.kind, c.expression, c.timezone, c.gap, c.overlap, c.anchor, c.excluded_dates, c.on_excluded
 from calendar as c
 where c.id = any(cast(:ids as bigint []))
+
+-- name: next_planned
+-- The next planned run of schedules that will make no further one.
+select r.schedule_id, min(r.scheduled_for) as scheduled_for
+from job_run as r
+where r.schedule_id = any(cast(:schedule_ids as uuid [])) and r.scheduled_for > :now and r.trigger = 'schedule'
+group by r.schedule_id
+
+-- name: count_planned
+-- How many runs of a schedule are planned for later already.
+select count(*) as planned
+from job_run as r
+where r.schedule_id = :schedule_id and r.scheduled_for > :now and r.trigger = 'schedule'

@@ -1,0 +1,85 @@
+"""What the routes work with, and what they are asked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import queries
+from aws_lambda_powertools import Logger
+from scheduler.aws import keys, queue
+from scheduler.aws.logins import login_of
+from scheduler.exclusion_lists import ExclusionLists
+from scheduler.history import History
+from scheduler.idempotency import Idempotency
+from scheduler.limits import Limits
+from scheduler.redelivery import Redelivery
+from scheduler.schedules import Scheduling
+from scheduler.settings import Settings
+from scheduler.store.clock import Clock
+from scheduler.store.connection import Database
+from scheduler.webhook.addresses import TargetPolicy
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What the routes work with."""
+
+    database: Database
+    clock: Clock
+    runs: queue.Queue
+    scheduling: Scheduling
+    exclusion_lists: ExclusionLists
+    history: History
+    redelivery: Redelivery
+    idempotency: Idempotency
+    policy: TargetPolicy
+    logger: Logger
+
+
+def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
+    """The parts of a deployment; nothing is dialled before the first request."""
+    database = Database(login_of(settings))
+    retention = timedelta(days=settings.retention_days)
+    return Parts(
+        database=database,
+        clock=clock,
+        runs=queue.connect(settings.queue_url),
+        scheduling=Scheduling(database=database, clock=clock, retention=retention),
+        exclusion_lists=ExclusionLists(database=database, clock=clock, retention=retention),
+        history=History(database=database, clock=clock),
+        redelivery=Redelivery(database=database, clock=clock),
+        idempotency=Idempotency(database=database, clock=clock, seal=keys.connect(settings.signing_key_id)),
+        policy=TargetPolicy(local_targets=settings.local_targets),
+        logger=logger,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One call, its API key already judged. `ids` are the path's, as texts; `path` begins with the stage.
+
+    What is put into `later` is done once the change is stored for good, and before the answer.
+    """
+
+    tenant_id: UUID
+    key_id: str
+    ids: Mapping[str, str]
+    path: str
+    event: dict[str, Any]
+    limits: Limits
+    more_time: Callable[[], bool]
+    later: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.event.get("queryStringParameters") or {}
+
+    @property
+    def schedule_id(self) -> UUID:
+        return queries.path_id(self.ids["schedule_id"])
+
+    @property
+    def run_id(self) -> UUID:
+        return queries.path_id(self.ids["run_id"])
