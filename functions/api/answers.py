@@ -7,11 +7,8 @@ from typing import Any
 from documents import fields_of
 from instants import written
 from response import Response
-from scheduler.exclusion_lists import ExclusionList
-from scheduler.foresight import ForeseenOccurrence, Foresight
 from scheduler.history import LoggedAttempt, Outlook, Run
 from scheduler.schedules import Pause, Schedule
-from scheduler.skipped import SkippedRange
 from scheduler.webhook.request import idempotency_key
 
 CONTENT_TYPE = "application/json"
@@ -46,49 +43,6 @@ def schedule_document(schedule: Schedule, outlook: Outlook) -> dict[str, Any]:
 
 def _pause(pause: Pause | None) -> dict[str, Any] | None:
     return pause and {"until": pause.until and written(pause.until), "reason": pause.reason}
-
-
-def foresight_document(foreseen: Foresight) -> dict[str, Any]:
-    """What a schedule will do."""
-    return {
-        "description": foreseen.description,
-        "timezone": foreseen.timezone,
-        "occurrences": [_occurrence_document(each) for each in foreseen.occurrences],
-    }
-
-
-def _occurrence_document(foreseen: ForeseenOccurrence) -> dict[str, Any]:
-    occurrence = foreseen.occurrence
-    return {
-        "scheduled_for": written(occurrence.scheduled_for),
-        "local": occurrence.local.isoformat(),
-        "due_at": foreseen.due_at and written(foreseen.due_at),
-        "dst_shifted": occurrence.dst_shifted,
-        "dst_repeated": occurrence.dst_repeated,
-        "excluded": occurrence.excluded,
-        "jittered": foreseen.jittered,
-    }
-
-
-def skipped_document(skipped: SkippedRange) -> dict[str, Any]:
-    """What was expected and is no run."""
-    return {
-        "first_scheduled_for": written(skipped.first_scheduled_for),
-        "last_scheduled_for": written(skipped.last_scheduled_for),
-        "occurrences": skipped.occurrences,
-        "reason": skipped.reason.value,
-        "recorded_at": written(skipped.recorded_at),
-    }
-
-
-def exclusion_list_document(exclusion_list: ExclusionList) -> dict[str, Any]:
-    """A list of excluded dates."""
-    return {
-        "name": exclusion_list.name,
-        "dates": [day.isoformat() for day in exclusion_list.dates],
-        "created_at": written(exclusion_list.created_at),
-        "updated_at": written(exclusion_list.updated_at),
-    }
 
 
 def run_document(run: Run) -> dict[str, Any]:

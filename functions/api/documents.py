@@ -13,13 +13,13 @@ from fields import Judge
 from scheduler.calendar import spec, zones
 from scheduler.calendar.spec import Gap, OnExcluded, Overlap
 from scheduler.errors import InvalidInput, Problem
-from scheduler.exclusion_lists import MOST_DATES
-from scheduler.foresight import MOST_OCCURRENCES
 from scheduler.schedules import AfterOutage, Definition, OverlapPolicy, Pause
 from scheduler.timing import (
     MOST_CAP,
     MOST_GRACE_SECONDS,
     MOST_JITTER_SECONDS,
+    MOST_LISTED_DATES,
+    MOST_OCCURRENCES,
     MOST_RUNS,
     Exclude,
     Late,
@@ -114,7 +114,7 @@ def pause_of(document: Mapping[str, Any]) -> Pause:
 
 def dates_of(document: Mapping[str, Any]) -> tuple[date, ...]:
     """The dates of an exclusion list; InvalidInput."""
-    judges = {"dates": fields.several(fields.day, most=MOST_DATES)}
+    judges = {"dates": fields.several(fields.day, most=MOST_LISTED_DATES)}
     dates: tuple[date, ...] = fields.read(document, judges, required=["dates"])["dates"]
     return dates
 

@@ -10,7 +10,6 @@ import queries
 from aws_lambda_powertools import Logger
 from scheduler.aws import keys, queue
 from scheduler.aws.logins import login_of
-from scheduler.exclusion_lists import ExclusionLists
 from scheduler.history import History
 from scheduler.idempotency import Idempotency
 from scheduler.limits import Limits
@@ -30,7 +29,6 @@ class Parts:
     clock: Clock
     runs: queue.Queue
     scheduling: Scheduling
-    exclusion_lists: ExclusionLists
     history: History
     redelivery: Redelivery
     idempotency: Idempotency
@@ -47,7 +45,6 @@ def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
         clock=clock,
         runs=queue.connect(settings.queue_url),
         scheduling=Scheduling(database=database, clock=clock, retention=retention),
-        exclusion_lists=ExclusionLists(database=database, clock=clock, retention=retention),
         history=History(database=database, clock=clock),
         redelivery=Redelivery(database=database, clock=clock),
         idempotency=Idempotency(database=database, clock=clock, seal=keys.connect(settings.signing_key_id)),

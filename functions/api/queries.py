@@ -10,10 +10,9 @@ from typing import Any
 from uuid import UUID
 
 from scheduler.errors import InvalidInput, NotFound, Problem
-from scheduler.exclusion_lists import LONGEST_NAME
-from scheduler.foresight import MOST_OCCURRENCES
+from scheduler.timing import LONGEST_LIST_NAME, MOST_OCCURRENCES
 
-NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST_NAME}}}", re.ASCII)
+NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST_LIST_NAME}}}", re.ASCII)
 DEFAULT_COUNT = 10
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100
@@ -47,7 +46,9 @@ def path_id(text: str) -> UUID:
 def path_name(text: str) -> str:
     """The name of a path; NotFound for any text that can be no name, so that none needs to be escaped in a path."""
     if not NAME.fullmatch(text):
-        raise NotFound(f"{text[:64]!a} is no name: 1 to {LONGEST_NAME} of a-z, A-Z, 0-9, dot, hyphen and underscore")
+        raise NotFound(
+            f"{text[:64]!a} is no name: 1 to {LONGEST_LIST_NAME} of a-z, A-Z, 0-9, dot, hyphen and underscore"
+        )
     return text
 
 

@@ -1,5 +1,6 @@
 """The routes: each decodes its request, calls one use case and encodes what came of it."""
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -7,7 +8,6 @@ from uuid import UUID, uuid4
 
 import conditions
 import queries
-import times
 from answers import answer, attempt_document, no_content, run_document, schedule_document
 from bodies import read_object
 from documents import definition_of, edited, pause_of
@@ -136,6 +136,16 @@ def _reads(path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
     return Route(method="GET", path=path, scope="read", carry_out=carry_out)
 
 
+def _about_time(name: str) -> Callable[[Parts, Request], Response]:
+    """A route of `times`, which is imported at the first request for one of them."""
+
+    def carry_out(parts: Parts, request: Request) -> Response:
+        response: Response = getattr(importlib.import_module("times"), name)(parts, request)
+        return response
+
+    return carry_out
+
+
 def _asks(path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
     """A question that needs a body."""
     return Route(method="POST", path=path, scope="read", carry_out=carry_out)
@@ -154,13 +164,13 @@ ROUTES = (
     _changes("POST", "/v1/schedules/{schedule_id}/pause", pause_schedule),
     _changes("POST", "/v1/schedules/{schedule_id}/resume", resume_schedule),
     _reads("/v1/schedules/{schedule_id}/runs", list_runs),
-    _reads("/v1/schedules/{schedule_id}/skipped", times.list_skipped_ranges),
-    _reads("/v1/schedules/{schedule_id}/preview", times.preview_schedule),
-    _asks("/v1/schedules/preview", times.preview_new_schedule),
-    _reads("/v1/exclusion-lists", times.list_exclusion_lists),
-    _reads("/v1/exclusion-lists/{name}", times.get_exclusion_list),
-    _changes("PUT", "/v1/exclusion-lists/{name}", times.put_exclusion_list),
-    _changes("DELETE", "/v1/exclusion-lists/{name}", times.delete_exclusion_list),
+    _reads("/v1/schedules/{schedule_id}/skipped", _about_time("list_skipped_ranges")),
+    _reads("/v1/schedules/{schedule_id}/preview", _about_time("preview_schedule")),
+    _asks("/v1/schedules/preview", _about_time("preview_new_schedule")),
+    _reads("/v1/exclusion-lists", _about_time("list_exclusion_lists")),
+    _reads("/v1/exclusion-lists/{name}", _about_time("get_exclusion_list")),
+    _changes("PUT", "/v1/exclusion-lists/{name}", _about_time("put_exclusion_list")),
+    _changes("DELETE", "/v1/exclusion-lists/{name}", _about_time("delete_exclusion_list")),
     _reads("/v1/runs/{run_id}", get_run),
     _changes("POST", "/v1/runs/{run_id}/redeliver", redeliver_run),
     _changes("POST", "/v1/runs/{run_id}/cancel", cancel_run),

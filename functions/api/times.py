@@ -1,15 +1,21 @@
-"""The routes about time: what a schedule will do, what it did not do and why, and the lists of excluded dates."""
+"""The routes about time: what a schedule will do, what it did not do and why, and the lists of excluded dates.
 
+They are asked for seldom, and imported when they are: a cold start that serves the others does not pay for them.
+"""
+
+from typing import Any
 from uuid import UUID, uuid4
 
 import queries
-from answers import answer, exclusion_list_document, foresight_document, no_content, skipped_document
+from answers import answer, no_content
 from bodies import read_object
 from documents import dates_of, preview_of
+from instants import written
 from parts import Parts, Request
 from response import Response
-from scheduler.foresight import foresee, foresee_new
-from scheduler.skipped import list_skipped
+from scheduler.exclusion_lists import ExclusionList, ExclusionLists
+from scheduler.foresight import ForeseenOccurrence, Foresight, foresee, foresee_new
+from scheduler.skipped import SkippedRange, list_skipped
 
 _LARGEST_ID = 2**63 - 1
 
@@ -37,26 +43,73 @@ def preview_schedule(parts: Parts, request: Request) -> Response:
 
 def list_exclusion_lists(parts: Parts, request: Request) -> Response:
     limit, after = queries.page(request.query, queries.OLDEST)
-    found = parts.exclusion_lists.list(request.tenant_id, after=after, most=limit + 1)
+    found = _lists(parts).list(request.tenant_id, after=after, most=limit + 1)
     shown = found[:limit]
     last = queries.cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
     return answer(200, {"exclusion_lists": [exclusion_list_document(each) for each in shown], "next_cursor": last})
 
 
 def get_exclusion_list(parts: Parts, request: Request) -> Response:
-    return answer(200, exclusion_list_document(parts.exclusion_lists.get(request.tenant_id, _name(request))))
+    return answer(200, exclusion_list_document(_lists(parts).get(request.tenant_id, _name(request))))
 
 
 def put_exclusion_list(parts: Parts, request: Request) -> Response:
     name, dates = _name(request), dates_of(read_object(request.event))
-    put = parts.exclusion_lists.put(request.tenant_id, uuid4(), name, dates)
+    put = _lists(parts).put(request.tenant_id, uuid4(), name, dates)
     return answer(200, exclusion_list_document(put))
 
 
 def delete_exclusion_list(parts: Parts, request: Request) -> Response:
-    parts.exclusion_lists.delete(request.tenant_id, _name(request))
+    _lists(parts).delete(request.tenant_id, _name(request))
     return no_content()
 
 
 def _name(request: Request) -> str:
     return queries.path_name(request.ids["name"])
+
+
+def _lists(parts: Parts) -> ExclusionLists:
+    return ExclusionLists(database=parts.database, clock=parts.clock, retention=parts.scheduling.retention)
+
+
+def foresight_document(foreseen: Foresight) -> dict[str, Any]:
+    """What a schedule will do."""
+    return {
+        "description": foreseen.description,
+        "timezone": foreseen.timezone,
+        "occurrences": [_occurrence_document(each) for each in foreseen.occurrences],
+    }
+
+
+def _occurrence_document(foreseen: ForeseenOccurrence) -> dict[str, Any]:
+    occurrence = foreseen.occurrence
+    return {
+        "scheduled_for": written(occurrence.scheduled_for),
+        "local": occurrence.local.isoformat(),
+        "due_at": foreseen.due_at and written(foreseen.due_at),
+        "dst_shifted": occurrence.dst_shifted,
+        "dst_repeated": occurrence.dst_repeated,
+        "excluded": occurrence.excluded,
+        "jittered": foreseen.jittered,
+    }
+
+
+def skipped_document(skipped: SkippedRange) -> dict[str, Any]:
+    """What was expected and is no run."""
+    return {
+        "first_scheduled_for": written(skipped.first_scheduled_for),
+        "last_scheduled_for": written(skipped.last_scheduled_for),
+        "occurrences": skipped.occurrences,
+        "reason": skipped.reason.value,
+        "recorded_at": written(skipped.recorded_at),
+    }
+
+
+def exclusion_list_document(exclusion_list: ExclusionList) -> dict[str, Any]:
+    """A list of excluded dates."""
+    return {
+        "name": exclusion_list.name,
+        "dates": [day.isoformat() for day in exclusion_list.dates],
+        "created_at": written(exclusion_list.created_at),
+        "updated_at": written(exclusion_list.updated_at),
+    }

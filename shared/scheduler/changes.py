@@ -5,10 +5,9 @@ from uuid import UUID
 
 from scheduler.calendars import Calendar
 from scheduler.materialising import advance, materialise, span
-from scheduler.planning import LOOK_AHEAD
 from scheduler.skipped import Standing, account_for_pause, take_back_later
 from scheduler.store.connection import Transaction
-from scheduler.timing import TICK
+from scheduler.timing import LOOK_AHEAD, TICK
 
 
 def settle(transaction: Transaction, old: Standing, calendar: Calendar, *, now: datetime, retention: timedelta) -> None:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from scheduler.aws.queue import MAX_DELAY_SECONDS, Message, Queue
-from scheduler.planning import LOOK_AHEAD
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
+from scheduler.timing import LOOK_AHEAD
 
 # Runs read, sent and marked at a time.
 _PAGE = 1_000

@@ -13,9 +13,6 @@ from scheduler.retiming import Revision, revise
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, Transaction
 
-MOST_DATES = 1_000
-LONGEST_NAME = 100
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExclusionList:

@@ -16,8 +16,6 @@ from scheduler.store.clock import Clock
 from scheduler.store.connection import Database
 from scheduler.timing import TICK, Timing
 
-MOST_OCCURRENCES = 100
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ForeseenOccurrence:

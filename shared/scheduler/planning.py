@@ -10,9 +10,7 @@ from scheduler.materialising import Span, advance, materialise, span
 from scheduler.retiming import retime_outdated
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
-
-# A timer interval, its precision on AWS and a tick's own time: what is due before the next tick has run is planned now.
-LOOK_AHEAD = timedelta(seconds=120)
+from scheduler.timing import LOOK_AHEAD
 
 # What one transaction takes on: calendars claimed, and occurrences after which it commits what it has.
 _CALENDARS = 250

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from scheduler import exclusion_lists, history, planning, runs, schedules, skipped, timing
+from scheduler import history, runs, schedules, skipped, timing
 from scheduler.calendar.spec import Gap, OnExcluded, Overlap
 from scheduler.leases import Logged
 from scheduler.webhook import headers, request, retry, target
@@ -203,7 +203,7 @@ def test_its_limits_are_the_codes(
     assert exclude["lists"]["maxItems"] == documents.MOST_LISTS
     assert schemas["Pause"]["properties"]["reason"]["maxLength"] == documents.MOST_REASON
     assert f"within {schedules.LONGEST_PAUSE.days} days" in schemas["Pause"]["properties"]["until"]["description"]
-    assert schemas["ExclusionDates"]["properties"]["dates"]["maxItems"] == exclusion_lists.MOST_DATES
+    assert schemas["ExclusionDates"]["properties"]["dates"]["maxItems"] == timing.MOST_LISTED_DATES
     assert schemas["ListName"]["pattern"] == f"^{queries.NAME.pattern}$"
     said = " ".join(contract.document["info"]["description"].split())
     assert f"a request body has at most {modules['bodies'].MAX_BYTES:,} bytes" in said.lower()
@@ -211,7 +211,7 @@ def test_its_limits_are_the_codes(
     assert f"{headers.MAX_HEADERS_BYTES:,} characters together" in said
     assert f"at most {request.MAX_BODY_BYTES:,} bytes" in schemas["Payload"]["description"]
     assert f"at most {timing.Misfire().grace_seconds} seconds past" in schemas["At"]["description"]
-    assert timedelta(minutes=2) == planning.LOOK_AHEAD
+    assert timedelta(minutes=2) == timing.LOOK_AHEAD
     assert template["Parameters"]["HttpDeadlineSeconds"]["Default"] == 15
     authorizer = template["Resources"]["Api"]["Properties"]["Auth"]["Authorizers"]["TenantAuthorizer"]
     assert authorizer["Identity"]["ReauthorizeEvery"] == 30

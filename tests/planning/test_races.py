@@ -18,10 +18,10 @@ from scheduler.calendar.occurrences import occurrences
 from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
 from scheduler.errors import NotFound
-from scheduler.planning import LOOK_AHEAD, plan
+from scheduler.planning import plan
 from scheduler.schedules import Definition, Scheduling
 from scheduler.store.connection import Database
-from scheduler.timing import Timing
+from scheduler.timing import LOOK_AHEAD, Timing
 
 from tests.world import RETENTION, T0, Hands, World
 
