@@ -1,11 +1,13 @@
-"""Daily and at each deploy: partitions ahead, retention."""
+"""Daily: partitions ahead, retention, and the audit of what was owed. At each deploy: the partitions and the retention."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from scheduler.audit import audit
 from scheduler.aws.logins import login_of
 from scheduler.http.custom_resource import carry_out
 from scheduler.maintenance import maintain
@@ -24,18 +26,29 @@ def parts() -> tuple[Settings, Database]:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """For the timer, or as a custom resource for CloudFormation."""
+    """For the timer, or as a custom resource for CloudFormation: a deploy does not wait for the audit."""
+
+    def more_time() -> bool:
+        return context.get_remaining_time_in_millis() > _RESERVE_MS
+
+    if "ResponseURL" in event:
+        return carry_out(event, lambda: keep_up(more_time))
+    return keep_up(more_time) | look_back(more_time)
+
+
+def keep_up(more_time: Callable[[], bool]) -> dict[str, Any]:
     settings, database = parts()
+    done = maintain(database, database_clock, retention=timedelta(days=settings.retention_days), more_time=more_time)
+    facts = {"made": done.made, "dropped": done.dropped, "expired": done.expired, "kept": len(done.kept)}
+    logger.info("maintenance.done", **facts)
+    return facts
 
-    def work() -> dict[str, Any]:
-        done = maintain(
-            database,
-            database_clock,
-            retention=timedelta(days=settings.retention_days),
-            more_time=lambda: context.get_remaining_time_in_millis() > _RESERVE_MS,
-        )
-        facts = {"made": done.made, "dropped": done.dropped, "expired": done.expired, "kept": len(done.kept)}
-        logger.info("maintenance.done", **facts)
-        return facts
 
-    return carry_out(event, work) if "ResponseURL" in event else work()
+def look_back(more_time: Callable[[], bool]) -> dict[str, Any]:
+    _, database = parts()
+    done = audit(database, database_clock, more_time=more_time)
+    for each in done.first:
+        logger.error("audit.missing", schedule_id=str(each.schedule_id), scheduled_for=each.scheduled_for.isoformat())
+    facts = {"audited": done.looked_at, "missing": done.missing, "complete": done.complete}
+    logger.info("audit.done", **facts)
+    return facts

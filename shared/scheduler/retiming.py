@@ -90,7 +90,7 @@ def revise(transaction: Transaction, revision: Revision, *, now: datetime, reten
         next_fire_at=owed.next_fire_at,
         utc_offset=owed.utc_offset,
         tzdata_version=tzdata_version(),
-        now=now,
+        revised_at=max(now, revision.done_through),
     )
     materialise(transaction, [owed], now=now, retention=retention)
     return Shift(

@@ -63,7 +63,7 @@ set
     next_fire_at = :next_fire_at,
     utc_offset = :utc_offset,
     tzdata_version = :tzdata_version,
-    revised_at = :now
+    revised_at = :revised_at
 where id = :id and planned_through <= :cursor
 
 -- name: stamp
