@@ -13,7 +13,7 @@ help:
 	@echo 'make test   everything, the deployed end-to-end test included'
 	@echo 'make smoke  the deployed system, unattended, in a temporary folder: one line of figures at the end'
 	@echo 'make lint   ruff, mypy, cfn-lint, sam validate'
-	@echo 'make bench  the planner against a bare INSERT … SELECT'
+	@echo 'make bench  the planner against a bare INSERT … SELECT, the calendar against croniter'
 	@echo 'make lock   pins what the requirements/*.in and their like name'
 	@echo 'make clean  removes what these made: environments, builds and the data under .local'
 
@@ -35,6 +35,7 @@ lint: .venv/.ready .venv-sam/.ready
 	PATH="$(CURDIR)/.venv/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 .venv-sam/bin/sam validate --lint
 
 bench: .venv/.ready
+	.venv/bin/python -m benchmarks.next_occurrence
 	@exec .venv/bin/python -m benchmarks
 
 lock: .venv-lock/.ready

@@ -2,11 +2,12 @@
 
 import argparse
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from typing import NoReturn
 
-from scheduler.calendar.preview import preview
-from scheduler.calendar.spec import CalendarSpec, Gap, Overlap, at, cron, rate
+from scheduler.calendar.preview import upcoming
+from scheduler.calendar.spec import CalendarSpec, Gap, OnExcluded, Overlap, at, cron, rate, without_dates
 from scheduler.errors import InvalidExpression
 
 _MOST = 10_000
@@ -22,11 +23,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         spec = _spec(asked, after)
     except InvalidExpression as error:
         parser.error(str(error))
-    for occurrence in preview(spec, after, asked.count):
+    fired = (occurrence for occurrence in upcoming(spec, after) if not occurrence.excluded)
+    for occurrence in islice(fired, asked.count):
         print(occurrence.scheduled_for.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def _spec(asked: argparse.Namespace, after: datetime) -> CalendarSpec:
+    return without_dates(_whole(asked, after), asked.exclude, OnExcluded(asked.on_excluded), asked.timezone)
+
+
+def _whole(asked: argparse.Namespace, after: datetime) -> CalendarSpec:
     if asked.rate is not None:
         # Without a start the first is one period after now, which is the same lattice as one that begins now.
         return rate(asked.rate, asked.start or after)
@@ -69,10 +75,31 @@ def _parser() -> argparse.ArgumentParser:
         default=Overlap.FIRST,
         help="for one that happens twice",
     )
+    parser.add_argument(
+        "--exclude",
+        type=_date,
+        action="append",
+        default=[],
+        metavar="DATE",
+        help="not on this local date; may be repeated",
+    )
+    parser.add_argument(
+        "--on-excluded",
+        choices=[OnExcluded.SKIP.value, OnExcluded.NEXT_DAY.value],
+        default=OnExcluded.SKIP,
+        help="what it does instead on an excluded date",
+    )
     parser.add_argument("--after", type=_instant, metavar="INSTANT", help="only later ones (default: now)")
     parser.add_argument("--start", type=_instant, metavar="INSTANT", help="none before it; a rate's first")
     parser.add_argument("--count", type=_count, default=10, metavar="N", help=f"how many, 1 to {_MOST} (default: 10)")
     return parser
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date; write it as 2026-12-24") from None
 
 
 def _instant(text: str) -> datetime:

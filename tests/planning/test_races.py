@@ -17,9 +17,9 @@ import pytest
 from scheduler.calendar.occurrences import occurrences
 from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
-from scheduler.errors import NotFound
+from scheduler.errors import InvalidInput, NotFound
 from scheduler.planning import plan
-from scheduler.schedules import Definition, Scheduling
+from scheduler.schedules import Definition, Pause, Scheduling
 from scheduler.store.connection import Database
 from scheduler.timing import LOOK_AHEAD, Timing
 
@@ -32,6 +32,7 @@ TIMINGS = (
     Timing(rate="20 seconds", start_at=T0.replace(microsecond=0)),
     Timing(rate="30 seconds", start_at=T0.replace(microsecond=0)),
     Timing(cron="30 9 * * *", timezone="Europe/London"),
+    Timing(cron="* * * * *", jitter_seconds=45),
 )
 
 
@@ -93,7 +94,8 @@ class Tenant:
 
     def act(self) -> None:
         """One change."""
-        action = self.random.choice((self.create, self.edit, self.edit, self.pause, self.resume, self.delete))
+        actions = (self.create, self.edit, self.edit, self.pause, self.pause_for_a_while, self.resume, self.delete)
+        action = self.random.choice(actions)
         if not self.mine or action == self.create:
             self.create()
         else:
@@ -108,6 +110,12 @@ class Tenant:
 
     def pause(self, schedule_id: UUID) -> None:
         self.scheduling.pause(self.tenant_id, schedule_id, changed_by="test")
+
+    def pause_for_a_while(self, schedule_id: UUID) -> None:
+        until = self.scheduling.clock.now + timedelta(seconds=self.random.choice((20, 61, 600)))  # type: ignore[attr-defined]
+        # To a schedule that another clock changed, which is ahead of ours, that may be past.
+        with contextlib.suppress(InvalidInput):
+            self.scheduling.pause(self.tenant_id, schedule_id, changed_by="test", pause=Pause(until=until))
 
     def resume(self, schedule_id: UUID) -> None:
         self.scheduling.resume(self.tenant_id, schedule_id, changed_by="test")
