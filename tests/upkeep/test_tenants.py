@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable
-from uuid import uuid4
+from datetime import timedelta
+from uuid import UUID, uuid4
 
 import pytest
 from scheduler.aws.keys import Keys
-from scheduler.errors import InvalidInput
-from scheduler.tenants import NewTenant, create_tenant, find_key
+from scheduler.errors import InvalidInput, NotFound
+from scheduler.tenants import NewTenant, create_tenant, find_key, rotate_secret
 
 from tests.world import World
 
@@ -61,3 +62,33 @@ def test_a_name_that_can_not_be_taken_is_refused_and_nothing_is_stored(
     with pytest.raises(InvalidInput, match="/name"):
         make(name)
     assert world.sql("select count(*) from tenant") == [[1]]
+
+
+@pytest.mark.parametrize("overlap", [timedelta(seconds=-1), timedelta(days=7, seconds=1)])
+def test_an_overlap_is_none_to_seven_days(world: World, keys: Keys, overlap: timedelta) -> None:
+    with pytest.raises(InvalidInput, match="/overlap_seconds"):
+        rotate(world, keys, overlap=overlap)
+
+
+def test_an_unknown_tenant_has_no_secret_to_rotate(world: World, keys: Keys) -> None:
+    with pytest.raises(NotFound):
+        rotate(world, keys, tenant_id=uuid4())
+
+
+def test_a_rotated_secret_is_neither_stored_nor_is_the_old_one_dropped_before_its_overlap(
+    world: World, keys: Keys, make: Callable[[object], NewTenant]
+) -> None:
+    made = make("Acme")
+    secret = rotate(world, keys, tenant_id=made.tenant_id)
+    rows = world.sql(
+        "select ciphertext, expires_at from signing_secret where tenant_id = :id order by expires_at", id=made.tenant_id
+    )
+    assert [keys.decrypt(made.tenant_id, row[0]) for row in rows] == [made.signing_secret, secret]
+    assert [row[1] for row in rows] == [world.clock.now + timedelta(hours=24), None]
+    assert secret not in str(rows)
+
+
+def rotate(world: World, keys: Keys, *, tenant_id: UUID | None = None, **words: timedelta) -> str:
+    return rotate_secret(
+        world.database, world.clock, keys, tenant_id or world.tenant_id, new_id=uuid4, entropy=os.urandom, **words
+    )

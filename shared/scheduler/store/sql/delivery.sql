@@ -230,11 +230,11 @@ announced as (
         gen_random_uuid(),
         'schedule.run.' || o.outcome,
         changed.tenant_id,
-        jsonb_build_object(
+        jsonb_strip_nulls(jsonb_build_object(
             'schedule_id', changed.schedule_id, 'run_id', changed.id, 'scheduled_for', changed.scheduled_for,
             'attempt', changed.attempt, 'reason', changed.reason, 'stage', o.stage, 'status', o.status,
             'next_attempt_at', case o.outcome when 'retrying' then o.next_attempt_at end
-        ),
+        )),
         :now
     from changed
     inner join outcome as o on changed.id = o.id
