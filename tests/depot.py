@@ -10,10 +10,11 @@ from uuid import UUID, uuid4
 import boto3
 from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
+from scheduler.breaker import BreakerPolicy
 from scheduler.delivery import Courier, Message
 from scheduler.dispatch import Sent, dispatch, sweep
 from scheduler.http.client import Client
-from scheduler.leases import Claim, claim
+from scheduler.leases import DEFAULT_BREAKER, TENANT_CONCURRENCY, Claim, claim
 from scheduler.schedules import Definition, Schedule
 from scheduler.store.connection import Database
 from scheduler.timing import Timing
@@ -84,6 +85,8 @@ class Depot:
     remaining: float = 30.0
     # What an invocation has left once all is recorded; None: as much as before.
     remaining_after_posts: float | None = None
+    tenant_concurrency: int = TENANT_CONCURRENCY
+    breaker: BreakerPolicy = DEFAULT_BREAKER
     told: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     @classmethod
@@ -133,6 +136,8 @@ class Depot:
             deadline_seconds=5.0,
             remaining=self._remaining,
             report=report,
+            tenant_concurrency=self.tenant_concurrency,
+            breaker=self.breaker,
         )
 
     def _remaining(self) -> float:
@@ -162,7 +167,17 @@ class Depot:
 
     def run(self, run_id: UUID) -> dict[str, Any]:
         """The run's row."""
-        columns = ("state", "reason", "attempt", "failures", "unrecorded", "sends", "next_attempt_at", "lease_until")
+        columns = (
+            "state",
+            "reason",
+            "held_by",
+            "attempt",
+            "failures",
+            "unrecorded",
+            "sends",
+            "next_attempt_at",
+            "lease_until",
+        )
         [row] = self.world.sql(f"select {', '.join(columns)} from job_run where id = :id", id=run_id)
         return dict(zip(columns, row, strict=True))
 

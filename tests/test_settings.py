@@ -20,6 +20,9 @@ GOOD = {
     "HTTP_DEADLINE_SECONDS": "15",
     "LOCAL_TARGETS": "off",
     "RETENTION_DAYS": "35",
+    "TENANT_QUEUED": "100",
+    "TENANT_CONCURRENCY": "10",
+    "ENDPOINT_FAILING_DAYS": "5",
 }
 
 

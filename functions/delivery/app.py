@@ -8,6 +8,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from scheduler.aws import bus, keys, queue
 from scheduler.aws.logins import login_of
+from scheduler.breaker import BreakerPolicy
 from scheduler.delivery import Courier, Message
 from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
@@ -54,6 +55,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
         deadline_seconds=settings.lease_times.deadline,
         remaining=remaining,
         report=logger.info,
+        tenant_concurrency=settings.tenant_concurrency,
+        breaker=BreakerPolicy(failing_for=timedelta(days=settings.endpoint_failing_days)),
     )
     kept = courier.deliver([_message(record) for record in event["Records"]])
     try:

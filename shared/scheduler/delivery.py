@@ -15,16 +15,42 @@ from uuid import UUID
 from scheduler.attempt import Anchor, attempt, waits_in_queue
 from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
+from scheduler.breaker import BreakerPolicy
 from scheduler.disabling import carry_out
+from scheduler.dispatch import send_next
 from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
 from scheduler.lease_times import MARGIN_SECONDS
-from scheduler.leases import Claim, Lease, Settlement, Verdict, claim, park, record
+from scheduler.leases import (
+    DEFAULT_BREAKER,
+    TENANT_CONCURRENCY,
+    Claim,
+    Lease,
+    Settlement,
+    Verdict,
+    claim,
+    park,
+    record,
+)
 from scheduler.runs import State
 from scheduler.schedules import Scheduling
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
 from scheduler.webhook.outcome import Answer, Failure
+
+# Verdicts after which a run has ended, or is planned and the planner's.
+_NOTHING_TO_WAIT_FOR = frozenset(
+    {
+        Verdict.PARKED,
+        Verdict.CANCELLED,
+        Verdict.POISONED,
+        Verdict.BUSY,
+        Verdict.BARRED,
+        Verdict.WAITING,
+        Verdict.SKIPPED,
+        Verdict.SETTLED,
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +82,8 @@ class Courier:
     deadline_seconds: float
     remaining: Callable[[], float]
     report: Report
+    tenant_concurrency: int = TENANT_CONCURRENCY
+    breaker: BreakerPolicy = DEFAULT_BREAKER
 
     def deliver(self, messages: Sequence[Message]) -> list[str]:
         """Delivers a batch and returns the ids of the messages to keep; never raises for what runs or receivers do."""
@@ -65,15 +93,17 @@ class Courier:
         except (DatabaseUnavailable, StatementRefused) as error:
             self.report("delivery.database_failed", error=str(error))
         self.queue.put_off(batch.waits)
-        if batch.disables:
-            self._disable()
+        self._follow_up(batch)
         return [message.message_id for message in messages if message.message_id not in batch.done]
 
-    def _disable(self) -> None:
+    def _follow_up(self, batch: "_Batch") -> None:
+        """What outcomes bring about in other runs. All of it is stored: what is not done here is the planner's."""
         try:
-            carry_out(self.scheduling, more_time=lambda: self.remaining() > MARGIN_SECONDS)
+            if batch.freed:
+                send_next(self.database, self.queue, self.clock, batch.freed)
+            if batch.disables:
+                carry_out(self.scheduling, more_time=lambda: self.remaining() > MARGIN_SECONDS)
         except (DatabaseUnavailable, StatementRefused) as error:
-            # The orders are stored: the planner carries them out.
             self.report("delivery.database_failed", error=str(error))
 
 
@@ -85,6 +115,7 @@ class _Batch:
         self.done: set[str] = set()
         self.waits: list[tuple[str, int]] = []
         self.disables = False
+        self.freed: set[UUID] = set()
         self.by_run: dict[UUID, Message] = {}
         for message in messages:
             run_id = parse_run_id(message.body)
@@ -108,7 +139,14 @@ class _Batch:
         if not run_ids or courier.remaining() < courier.deadline_seconds + MARGIN_SECONDS:
             return None
         lease = timedelta(seconds=courier.remaining())
-        claimed = claim(courier.database, courier.clock, run_ids, lease=lease, alone=alone)
+        claimed = claim(
+            courier.database,
+            courier.clock,
+            run_ids,
+            lease=lease,
+            alone=alone,
+            tenant_concurrency=courier.tenant_concurrency,
+        )
         anchor = Anchor(time=claimed.now, monotonic=time.monotonic())
         if claimed.leases:
             self._attempt(claimed.leases, anchor)
@@ -147,8 +185,9 @@ class _Batch:
             return {run_id for settlement in settlements for run_id in self._record_or_report(settlement, anchor)}
 
     def _record_once(self, settlements: Sequence[Settlement], anchor: Anchor) -> set[UUID]:
-        done = record(self.courier.database, settlements, now=anchor.now())
+        done = record(self.courier.database, settlements, now=anchor.now(), breaker=self.courier.breaker)
         self.disables |= done.disables
+        self.freed |= done.freed
         return {settlement.lease.run_id for settlement in settlements}
 
     def _record_or_report(self, settlement: Settlement, anchor: Anchor) -> set[UUID]:
@@ -169,7 +208,7 @@ class _Batch:
         parked: list[UUID] = []
         for run_id, verdict in claimed.verdicts.items():
             message = self.by_run[run_id]
-            if verdict in (Verdict.PARKED, Verdict.CANCELLED, Verdict.POISONED, Verdict.SETTLED):
+            if verdict in _NOTHING_TO_WAIT_FOR:
                 self.done.add(message.message_id)
             elif verdict is Verdict.EARLY and waits_in_queue(claimed.early[run_id] - claimed.now, message.receives):
                 self._wait(message, claimed.early[run_id] - claimed.now)

@@ -8,16 +8,22 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from scheduler.breaker import BreakerPolicy
 from scheduler.runs import Reason, State, scheduled_for_of
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
 from scheduler.webhook.attempt_log import storable, storable_headers
-from scheduler.webhook.outcome import Answer, Failure, stage_of
+from scheduler.webhook.outcome import Answer, Failure, endpoint_failed, stage_of
 from scheduler.webhook.retry import RetryPolicy
 from scheduler.webhook.retry_document import parse_retry
 
 # Claims in a row without a recorded outcome after which Postgres alone calls a run poisoned.
 POISONED_AFTER = 5
+# Runs of a schedule that wait for an earlier one to end; a further one is skipped.
+MOST_WAITING = 100
+# Deliveries of one tenant under way at once, where a deployment does not say otherwise.
+TENANT_CONCURRENCY = 10
+DEFAULT_BREAKER = BreakerPolicy()
 
 
 class Verdict(StrEnum):
@@ -29,6 +35,10 @@ class Verdict(StrEnum):
     SUSPECT = "suspect"
     POISONED = "poisoned"
     CANCELLED = "cancelled"
+    BUSY = "busy"
+    BARRED = "barred"
+    WAITING = "waiting"
+    SKIPPED = "skipped"
     HELD = "held"
     SETTLED = "settled"
 
@@ -50,6 +60,8 @@ class Lease:
     retry: RetryPolicy
     retry_client_errors: bool
     url: str
+    # Its endpoint, None where the URL has none that we know.
+    origin: str | None
     headers: tuple[tuple[str, str], ...]
     body: bytes | None
     # Encrypted signing secrets, newest first.
@@ -91,8 +103,19 @@ class Settlement:
     result: Answer | Failure | None
 
 
-def claim(database: Database, clock: Clock, run_ids: Sequence[UUID], *, lease: timedelta, alone: bool) -> Claim:
-    """Takes a lease on each run that may be delivered now. `alone` also on one whose last claim left no outcome."""
+def claim(
+    database: Database,
+    clock: Clock,
+    run_ids: Sequence[UUID],
+    *,
+    lease: timedelta,
+    alone: bool,
+    tenant_concurrency: int = TENANT_CONCURRENCY,
+) -> Claim:
+    """Takes a lease on each run that may be delivered now. `alone` also on one whose last claim left no outcome.
+
+    Of a tenant no more than `tenant_concurrency` runs are under lease at once.
+    """
     known = {run_id: at for run_id in run_ids if (at := scheduled_for_of(run_id)) is not None}
     with database.transaction() as transaction:
         now = clock(transaction)
@@ -104,6 +127,8 @@ def claim(database: Database, clock: Clock, run_ids: Sequence[UUID], *, lease: t
             lease_until=now + lease,
             alone=alone,
             poisoned_after=POISONED_AFTER,
+            tenant_concurrency=tenant_concurrency,
+            most_waiting=MOST_WAITING,
         )
     verdicts = dict.fromkeys(run_ids, Verdict.SETTLED) | {row["id"]: Verdict(row["verdict"]) for row in rows}
     return Claim(
@@ -116,19 +141,39 @@ def claim(database: Database, clock: Clock, run_ids: Sequence[UUID], *, lease: t
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recorded:
-    """The runs that a record changed: not those claimed by another since. `disables`: schedules are to be disabled."""
+    """The runs that a record changed: not those claimed by another since.
+
+    `disables`: schedules are to be disabled. `freed`: schedules whose runs may not overlap, and of which one has just ended.
+    """
 
     changed: frozenset[UUID]
     disables: bool
+    freed: frozenset[UUID]
 
 
-def record(database: Database, settlements: Sequence[Settlement], *, now: datetime) -> Recorded:
+def record(
+    database: Database, settlements: Sequence[Settlement], *, now: datetime, breaker: BreakerPolicy = DEFAULT_BREAKER
+) -> Recorded:
     """Stores outcomes, in one statement."""
     columns = [_columns(settlement) for settlement in settlements]
     arrays = {name: [row[name] for row in columns] for name in columns[0]}
     with database.transaction() as transaction:
-        rows = transaction.run("delivery.record", now=now, **arrays)
-    return Recorded(changed=frozenset(row["id"] for row in rows), disables=any(row["disables"] for row in rows))
+        rows = transaction.run(
+            "delivery.record",
+            now=now,
+            breaker_window=breaker.window,
+            breaker_volume=breaker.volume,
+            breaker_ratio=breaker.ratio,
+            first_wait=breaker.first_wait,
+            longest_wait=breaker.longest_wait,
+            failing_for=breaker.failing_for,
+            **arrays,
+        )
+    return Recorded(
+        changed=frozenset(row["id"] for row in rows),
+        disables=any(row["disables"] for row in rows),
+        freed=frozenset(row["frees"] for row in rows if row["frees"]),
+    )
 
 
 def park(database: Database, clock: Clock, run_ids: Sequence[UUID]) -> None:
@@ -162,6 +207,7 @@ def _lease(row: Row) -> Lease:
         retry=parse_retry(row["retry"]),
         retry_client_errors=row["retry_client_errors"],
         url=row["url"],
+        origin=row["origin"],
         headers=tuple(row["headers"].items()),
         body=row["payload"],
         secrets=tuple(base64.b64decode(secret) for secret in row["secrets"]),
@@ -183,6 +229,8 @@ def _columns(settlement: Settlement) -> dict[str, object]:
         "next_attempt_ats": settlement.next_attempt_at,
         "outcomes": settlement.logged and settlement.logged.value,
         "gone": settlement.gone,
+        "origins": lease.origin,
+        "unhealthy": int(result is not None and endpoint_failed(result)),
         "started_ats": settlement.started_at,
         "lateness_ms": _lateness_ms(settlement),
         "stages": stage and stage.value,

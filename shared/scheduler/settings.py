@@ -42,6 +42,9 @@ class Settings:
     lease_times: LeaseTimes
     local_targets: bool
     retention_days: int
+    tenant_queued: int
+    tenant_concurrency: int
+    endpoint_failing_days: int
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
@@ -67,6 +70,9 @@ class Settings:
             ),
             local_targets=read.choice("LOCAL_TARGETS", _Switch) is _Switch.ON,
             retention_days=read.integer("RETENTION_DAYS", 7, 400),
+            tenant_queued=read.integer("TENANT_QUEUED", 10, 10_000),
+            tenant_concurrency=read.integer("TENANT_CONCURRENCY", 1, 1_000),
+            endpoint_failing_days=read.integer("ENDPOINT_FAILING_DAYS", 1, 365),
         )
 
 

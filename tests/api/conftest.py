@@ -76,6 +76,9 @@ def environment(aws: tuple[str, Any], login: Login) -> dict[str, str]:
         "HTTP_DEADLINE_SECONDS": "15",
         "LOCAL_TARGETS": "off",
         "RETENTION_DAYS": "30",
+        "TENANT_QUEUED": "100",
+        "TENANT_CONCURRENCY": "10",
+        "ENDPOINT_FAILING_DAYS": "5",
     }
 
 

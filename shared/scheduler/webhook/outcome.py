@@ -97,6 +97,11 @@ def classify(result: Answer | Failure, *, retry_client_errors: bool = True) -> O
     return Outcome.RETRY
 
 
+def endpoint_failed(result: Answer | Failure) -> bool:
+    """Whether the result is a sign of trouble at the endpoint, and not of one request: no whole answer, 5xx, 408 or 429."""
+    return isinstance(result, Failure) or result.status >= 500 or result.status in (408, 429)
+
+
 def stage_of(result: Answer | Failure) -> Stage | None:
     """The stage to log: a failure's own, `redirect` or `status` for an answer that is not a 2xx, None for a success."""
     if isinstance(result, Failure):

@@ -6,10 +6,15 @@
 --   suspect    an earlier claim left no outcome: to be claimed alone, so that it takes no neighbour with it
 --   poisoned   five claims in a row left no outcome: failed
 --   cancelled  its schedule or its tenant is gone
+--   busy       its tenant has as many deliveries under way as it may have: planned
+--   barred     its endpoint's breaker is open, and another run probes it: planned, held until that closes
+--   waiting    an earlier run of its schedule is in flight: planned, held until that one has ended
+--   skipped    the same, and the schedule wants no run to wait, or a hundred wait already: cancelled
 --   held       another worker has it, or is just looking at it
 --   settled    ended before, or no such run
--- Planned runs are claimed too: a message can arrive before its run is marked as queued. Locks in id order: two batches
--- that share runs do not deadlock, the later one skips what it can't have.
+-- Planned runs are claimed too: a message can arrive before its run is marked as queued.
+-- Locks, here and in the record: runs in id order (two batches that share runs do not deadlock, the later one skips what it
+-- can't have), then the tenants' loads, endpoints and turns, each in the order of its key.
 with asked as (
     select a.id, a.scheduled_for
     from unnest(cast(:ids as uuid []), cast(:scheduled_for as timestamptz [])) as a (id, scheduled_for)
@@ -31,7 +36,11 @@ judged as (
         s.headers,
         s.retry,
         s.retry_client_errors,
+        s.overlap_policy,
+        s.origin,
         coalesce(l.payload_version, s.payload_version) as body_version,
+        l.trigger <> 'schedule' or l.redelivered_at is not null as by_hand,
+        coalesce(e.state <> 'closed', false) as probes,
         case
             when l.state = 'delivering' and l.lease_until > :now then 'held'
             when s.status = 'deleted' or t.status = 'deleted' then 'cancelled'
@@ -48,31 +57,160 @@ judged as (
             when l.next_attempt_at > cast(:now as timestamptz) + interval '1 second' then 'early'
             when l.unrecorded >= :poisoned_after then 'poisoned'
             when l.unrecorded > 0 and not cast(:alone as boolean) then 'suspect'
-            else 'claimed'
-        end as verdict
+            when e.state <> 'closed' and e.probe_at > :now then 'barred'
+            when
+                s.overlap_policy <> 'allow'
+                and exists (
+                    select 1
+                    from overlap_turn as o
+                    inner join job_run as f on o.run_id = f.id and o.scheduled_for = f.scheduled_for
+                    where o.schedule_id = l.schedule_id
+                        and o.run_id <> l.id
+                        and f.state in ('planned', 'queued', 'delivering')
+                )
+                then 'overlapped'
+            else 'candidate'
+        end as finding
     from locked as l
     inner join schedule as s on l.schedule_id = s.id
     inner join tenant as t on l.tenant_id = t.id
+    left join endpoint as e on l.tenant_id = e.tenant_id and s.origin = e.origin
+),
+
+placed as (
+    select
+        j.*,
+        row_number() over (partition by j.finding, j.schedule_id order by j.scheduled_for, j.id) as place_in_schedule,
+        row_number() over (
+            partition by j.finding, j.tenant_id, case when j.probes then j.origin else cast(j.id as text) end
+            order by j.scheduled_for, j.id
+        ) as place_at_endpoint
+    from judged as j
+),
+
+-- Of a batch's candidates one goes for each schedule whose runs may not overlap, and one to each endpoint that is probed.
+sifted as (
+    select
+        p.*,
+        case
+            when p.finding = 'candidate' and p.overlap_policy <> 'allow' and p.place_in_schedule > 1 then 'overlapped'
+            when p.finding = 'candidate' and p.place_at_endpoint > 1 then 'barred'
+            else p.finding
+        end as sifted
+    from placed as p
+),
+
+-- A conflict shows the row as it is now, not as this statement's snapshot has it: two claims never share a free place.
+granted as (
+    insert into tenant_load as load (tenant_id, in_flight, granted)
+    select s.tenant_id, least(count(*), cast(:tenant_concurrency as bigint)), least(count(*), cast(:tenant_concurrency as bigint))
+    from sifted as s
+    where s.sifted = 'candidate'
+    group by s.tenant_id
+    order by s.tenant_id
+    on conflict (tenant_id) do update
+    set
+        in_flight = load.in_flight + greatest(0, least(excluded.granted, cast(:tenant_concurrency as integer) - load.in_flight)),
+        granted = greatest(0, least(excluded.granted, cast(:tenant_concurrency as integer) - load.in_flight))
+    returning load.tenant_id, load.granted
+),
+
+admitted as (
+    select
+        s.*,
+        s.sifted = 'candidate'
+        and row_number() over (partition by s.tenant_id, s.sifted order by s.scheduled_for, s.id) <= g.granted as admitted
+    from sifted as s
+    left join granted as g on s.tenant_id = g.tenant_id
+),
+
+probed as (
+    select e.tenant_id, e.origin, a.id
+    from endpoint as e
+    inner join admitted as a on e.tenant_id = a.tenant_id and e.origin = a.origin
+    where a.admitted and a.probes and e.state <> 'closed' and e.probe_at <= :now
+    order by e.tenant_id, e.origin
+    for no key update of e
+),
+
+probing as (
+    update endpoint as e
+    set state = 'half_open', probe_at = :lease_until, probe_run_id = p.id
+    from probed as p
+    where e.tenant_id = p.tenant_id and e.origin = p.origin
+    returning p.id
+),
+
+cleared as (
+    select a.id, a.schedule_id, a.scheduled_for, a.attempt, a.overlap_policy
+    from admitted as a
+    where a.admitted and (not a.probes or a.id in (select probing.id from probing))
+),
+
+-- The turn is taken by the row's unique key: two workers can't both pass. One whose run has ended without giving it back
+-- (poisoned, cancelled, expired) is taken over; `attempt` tells an ended run from one that was claimed anew since our snapshot.
+turns as (
+    insert into overlap_turn as turn (schedule_id, run_id, scheduled_for, attempt)
+    select c.schedule_id, c.id, c.scheduled_for, c.attempt + 1
+    from cleared as c
+    where c.overlap_policy <> 'allow'
+    order by c.schedule_id
+    on conflict (schedule_id) do update
+    set run_id = excluded.run_id, scheduled_for = excluded.scheduled_for, attempt = excluded.attempt
+    where turn.run_id = excluded.run_id
+        or not exists (
+            select 1
+            from job_run as f
+            where f.id = turn.run_id
+                and f.scheduled_for = turn.scheduled_for
+                and (f.state in ('planned', 'queued', 'delivering') or f.attempt < turn.attempt)
+        )
+    returning turn.run_id
+),
+
+decided as (
+    select
+        a.*,
+        case
+            when a.sifted not in ('candidate', 'overlapped') then a.sifted
+            when a.sifted = 'candidate' and not a.admitted then 'busy'
+            when a.sifted = 'candidate' and a.probes and a.id not in (select probing.id from probing) then 'barred'
+            when a.sifted = 'candidate' and (a.overlap_policy = 'allow' or a.id in (select turns.run_id from turns))
+                then 'claimed'
+            when a.by_hand then 'waiting'
+            when
+                a.overlap_policy = 'queue'
+                and a.place_in_schedule + (
+                    select count(*)
+                    from job_run as w
+                    where w.schedule_id = a.schedule_id and w.state = 'planned' and w.held_by = 'overlap'
+                ) <= cast(:most_waiting as bigint)
+                then 'waiting'
+            else 'skipped'
+        end as verdict
+    from admitted as a
 ),
 
 moved as (
     update job_run as r
     set
-        state = case j.verdict
-            when 'claimed' then 'delivering' when 'parked' then 'planned' when 'poisoned' then 'failed' else 'cancelled'
+        state = case
+            when d.verdict = 'claimed' then 'delivering'
+            when d.verdict = 'poisoned' then 'failed'
+            when d.verdict in ('cancelled', 'skipped') then 'cancelled'
+            else 'planned'
         end,
-        reason = case j.verdict when 'poisoned' then 'poisoned' when 'cancelled' then 'deleted' end,
-        lease_until = case j.verdict when 'claimed' then cast(:lease_until as timestamptz) end,
-        ended_at = case when j.verdict in ('poisoned', 'cancelled') then cast(:now as timestamptz) end,
-        attempt = r.attempt + case j.verdict when 'claimed' then 1 else 0 end,
-        unrecorded = r.unrecorded + case j.verdict when 'claimed' then 1 else 0 end,
-        -- A mark that is still on its way must not queue what was parked here.
-        sends = r.sends + case j.verdict when 'parked' then 1 else 0 end,
-        payload_version = case j.verdict when 'claimed' then j.body_version else r.payload_version end
-    from judged as j
-    where r.id = j.id
-        and r.scheduled_for = j.scheduled_for
-        and j.verdict in ('claimed', 'parked', 'poisoned', 'cancelled')
+        reason = case d.verdict when 'poisoned' then 'poisoned' when 'cancelled' then 'deleted' when 'skipped' then 'overlap' end,
+        held_by = case d.verdict when 'waiting' then 'overlap' when 'barred' then 'breaker' end,
+        lease_until = case d.verdict when 'claimed' then cast(:lease_until as timestamptz) end,
+        ended_at = case when d.verdict in ('poisoned', 'cancelled', 'skipped') then cast(:now as timestamptz) end,
+        attempt = r.attempt + case d.verdict when 'claimed' then 1 else 0 end,
+        unrecorded = r.unrecorded + case d.verdict when 'claimed' then 1 else 0 end,
+        -- A mark that is still on its way must not queue what was put back here.
+        sends = r.sends + case when d.verdict in ('parked', 'busy', 'barred', 'waiting') then 1 else 0 end,
+        payload_version = case d.verdict when 'claimed' then d.body_version else r.payload_version end
+    from decided as d
+    where r.id = d.id and r.scheduled_for = d.scheduled_for and d.verdict not in ('held', 'early', 'suspect')
     returning r.id, r.attempt
 ),
 
@@ -80,21 +218,22 @@ announced as (
     insert into outbox (id, type, tenant_id, detail, created_at)
     select
         gen_random_uuid(),
-        'schedule.run.failed',
-        j.tenant_id,
-        jsonb_build_object(
-            'schedule_id', j.schedule_id, 'run_id', j.id, 'scheduled_for', j.scheduled_for,
-            'attempt', j.attempt, 'reason', 'poisoned'
-        ),
+        case d.verdict when 'poisoned' then 'schedule.run.failed' else 'schedule.run.skipped' end,
+        d.tenant_id,
+        jsonb_strip_nulls(jsonb_build_object(
+            'schedule_id', d.schedule_id, 'run_id', d.id, 'scheduled_for', d.scheduled_for,
+            'attempt', case d.verdict when 'poisoned' then d.attempt end,
+            'reason', case d.verdict when 'poisoned' then 'poisoned' else 'overlap' end
+        )),
         :now
-    from judged as j
-    where j.verdict = 'poisoned'
+    from decided as d
+    where d.verdict in ('poisoned', 'skipped')
 )
 
 select
     asked.id,
     coalesce(
-        j.verdict,
+        d.verdict,
         case
             when
                 exists (
@@ -106,29 +245,30 @@ select
             else 'settled'
         end
     ) as verdict,
-    j.tenant_id,
-    j.schedule_id,
+    d.tenant_id,
+    d.schedule_id,
     asked.scheduled_for,
     moved.attempt,
-    j.failures,
-    coalesce(j.redelivered_at, j.due_at) as counts_from,
-    j.retry,
-    j.retry_client_errors,
-    j.due_at,
-    j.next_attempt_at,
-    j.url,
-    j.headers,
+    d.failures,
+    coalesce(d.redelivered_at, d.due_at) as counts_from,
+    d.retry,
+    d.retry_client_errors,
+    d.due_at,
+    d.next_attempt_at,
+    d.url,
+    d.origin,
+    d.headers,
     v.payload,
     array(
         select encode(k.ciphertext, 'base64')
         from signing_secret as k
-        where k.tenant_id = j.tenant_id and (k.expires_at is null or k.expires_at > :now)
+        where k.tenant_id = d.tenant_id and (k.expires_at is null or k.expires_at > :now)
         order by k.created_at desc, k.id
     ) as secrets
 from asked
-left join judged as j on asked.id = j.id
+left join decided as d on asked.id = d.id
 left join moved on asked.id = moved.id
-left join schedule_version as v on j.schedule_id = v.schedule_id and j.body_version = v.version
+left join schedule_version as v on d.schedule_id = v.schedule_id and d.body_version = v.version
 
 -- name: park
 -- A run whose wait is too long for the queue goes back to planned; the planner's look-ahead sends it again.
@@ -165,6 +305,8 @@ with outcome as (
             cast(:next_attempt_ats as timestamptz []),
             cast(:outcomes as text []),
             cast(:gone as boolean []),
+            cast(:origins as text []),
+            cast(:unhealthy as integer []),
             cast(:started_ats as timestamptz []),
             cast(:lateness_ms as bigint []),
             cast(:stages as text []),
@@ -179,8 +321,8 @@ with outcome as (
             cast(:total_ms as real [])
         )
             as o (
-                id, scheduled_for, attempt, state, reason, failed, next_attempt_at, outcome, gone, started_at, lateness_ms,
-                stage, status, detail, response_headers, response_body,
+                id, scheduled_for, attempt, state, reason, failed, next_attempt_at, outcome, gone, origin, unhealthy,
+                started_at, lateness_ms, stage, status, detail, response_headers, response_body,
                 dns_ms, connect_ms, tls_ms, first_byte_ms, total_ms
             )
 ),
@@ -208,7 +350,7 @@ changed as (
     from seen
     inner join outcome as o on seen.id = o.id and seen.scheduled_for = o.scheduled_for
     where r.id = seen.id and r.scheduled_for = seen.scheduled_for
-    returning r.id, r.scheduled_for, r.schedule_id, r.tenant_id, r.attempt, r.reason
+    returning r.id, r.scheduled_for, r.schedule_id, r.tenant_id, r.attempt, r.reason, r.state, old.state as was
 ),
 
 logged as (
@@ -241,19 +383,209 @@ announced as (
     where o.outcome is not null
 ),
 
+eased as (
+    select load.tenant_id, c.ended
+    from tenant_load as load
+    inner join
+        (select changed.tenant_id, count(*) as ended from changed where changed.was = 'delivering' group by 1) as c
+        on load.tenant_id = c.tenant_id
+    order by load.tenant_id
+    for no key update of load
+),
+
+unloaded as (
+    update tenant_load as load
+    set in_flight = greatest(0, load.in_flight - eased.ended)
+    from eased
+    where load.tenant_id = eased.tenant_id
+    returning load.tenant_id
+),
+
+-- What the batch says of each endpoint. One that was well and is well costs no write.
+tally as (
+    select
+        changed.tenant_id,
+        o.origin,
+        count(*) as attempts,
+        sum(o.unhealthy) as failures,
+        bool_or(o.outcome = 'succeeded') as acknowledged,
+        bool_or(e.state = 'half_open' and e.probe_run_id = changed.id) as probed
+    from changed
+    inner join outcome as o on changed.id = o.id
+    left join endpoint as e on changed.tenant_id = e.tenant_id and o.origin = e.origin
+    -- The loads first: all who lock these tables do it in one order.
+    where o.outcome is not null and o.origin is not null and (select count(*) from unloaded) >= 0
+    group by changed.tenant_id, o.origin
+    having bool_or(o.outcome <> 'succeeded')
+        or bool_or(e.state <> 'closed')
+        or bool_or(e.failing_since is not null)
+        or bool_or(e.failures > 0 and e.window_started_at > cast(:now as timestamptz) - cast(:breaker_window as interval))
+),
+
+-- The rows as they are now, not as this statement's snapshot has them.
+known as (
+    select e.*
+    from endpoint as e
+    inner join tally on e.tenant_id = tally.tenant_id and e.origin = tally.origin
+    order by e.tenant_id, e.origin
+    for no key update of e
+),
+
+counted as (
+    select
+        tally.tenant_id,
+        tally.origin,
+        coalesce(known.state, 'closed') as state,
+        coalesce(known.trips, 0) as trips,
+        known.probe_at,
+        known.probe_run_id,
+        known.warned_at,
+        tally.acknowledged,
+        tally.attempts > tally.failures as healthy,
+        coalesce(known.state = 'half_open' and tally.probed, false) as probed,
+        case when w.goes_on then known.window_started_at else cast(:now as timestamptz) end as window_started_at,
+        case when w.goes_on then known.attempts else 0 end + tally.attempts as attempts,
+        case when w.goes_on then known.failures else 0 end + tally.failures as failures,
+        case when not tally.acknowledged then coalesce(known.failing_since, cast(:now as timestamptz)) end as failing_since
+    from tally
+    left join known on tally.tenant_id = known.tenant_id and tally.origin = known.origin
+    cross join lateral (
+        select
+            coalesce(known.window_started_at > cast(:now as timestamptz) - cast(:breaker_window as interval), false) as goes_on
+    ) as w
+),
+
+ruled as (
+    select
+        c.*,
+        case
+            when
+                c.state = 'closed'
+                and c.attempts >= cast(:breaker_volume as integer)
+                and c.failures >= cast(:breaker_ratio as double precision) * c.attempts
+                then 'open'
+            when c.state = 'closed' or c.healthy then 'closed'
+            when c.probed then 'open'
+            else c.state
+        end as next_state,
+        coalesce(c.failing_since <= cast(:now as timestamptz) - cast(:failing_for as interval), false) as fails_for_good,
+        coalesce(
+            c.warned_at is null
+            and c.failing_since <= cast(:now as timestamptz) - cast(:failing_for as interval) / 2
+            and c.failing_since > cast(:now as timestamptz) - cast(:failing_for as interval),
+            false
+        ) as warns
+    from counted as c
+),
+
+turned as (
+    select
+        r.*,
+        r.next_state = 'open' and (r.state = 'closed' or r.probed) as trips_now,
+        r.next_state = 'closed' and r.state <> 'closed' as closes_now,
+        cast(:now as timestamptz)
+        + least(cast(:longest_wait as interval), cast(:first_wait as interval) * power(2, least(r.trips, 16))) as waits_until
+    from ruled as r
+),
+
+kept as (
+    insert into endpoint (
+        tenant_id, origin, state, window_started_at, attempts, failures, trips, probe_at, probe_run_id, failing_since, warned_at
+    )
+    select
+        n.tenant_id,
+        n.origin,
+        n.next_state,
+        case when n.trips_now or n.closes_now then cast(:now as timestamptz) else n.window_started_at end,
+        case when n.trips_now or n.closes_now then 0 else n.attempts end,
+        case when n.trips_now or n.closes_now then 0 else n.failures end,
+        case when n.trips_now then n.trips + 1 when n.next_state = 'closed' then 0 else n.trips end,
+        case when n.trips_now then n.waits_until when n.next_state <> 'closed' then n.probe_at end,
+        case when n.next_state = 'half_open' then n.probe_run_id end,
+        -- Disabled once, its schedules have the whole time again when they are resumed.
+        case when n.fails_for_good then cast(:now as timestamptz) else n.failing_since end,
+        case when n.warns then cast(:now as timestamptz) when not n.acknowledged and not n.fails_for_good then n.warned_at end
+    from turned as n
+    order by n.tenant_id, n.origin
+    on conflict (tenant_id, origin) do update
+    set
+        state = excluded.state,
+        window_started_at = excluded.window_started_at,
+        attempts = excluded.attempts,
+        failures = excluded.failures,
+        trips = excluded.trips,
+        probe_at = excluded.probe_at,
+        probe_run_id = excluded.probe_run_id,
+        failing_since = excluded.failing_since,
+        warned_at = excluded.warned_at
+    returning tenant_id
+),
+
+cried as (
+    insert into outbox (id, type, tenant_id, detail, created_at)
+    select
+        gen_random_uuid(),
+        c.type,
+        n.tenant_id,
+        jsonb_strip_nulls(jsonb_build_object(
+            'origin', n.origin,
+            'probe_at', case c.type when 'endpoint.opened' then n.waits_until end,
+            'failing_since', case c.type when 'endpoint.failing' then n.failing_since end,
+            'disables_at', case c.type when 'endpoint.failing' then n.failing_since + cast(:failing_for as interval) end
+        )),
+        :now
+    from turned as n
+    inner join
+        (values ('endpoint.opened'), ('endpoint.closed'), ('endpoint.failing')) as c (type)
+        on case c.type
+            when 'endpoint.opened' then n.trips_now and n.state = 'closed'
+            when 'endpoint.closed' then n.closes_now
+            else n.warns
+        end
+),
+
 -- Carried out after the commit, under the schedule's own locks.
 ordered as (
     insert into disabling (schedule_id, tenant_id, reason, decided_at)
-    select distinct on (changed.schedule_id) changed.schedule_id, changed.tenant_id, 'gone', cast(:now as timestamptz)
-    from changed
-    inner join outcome as o on changed.id = o.id
-    where o.gone
-    order by changed.schedule_id
+    select d.schedule_id, d.tenant_id, min(d.reason), cast(:now as timestamptz)
+    from (
+        select changed.schedule_id, changed.tenant_id, 'gone' as reason
+        from changed
+        inner join outcome as o on changed.id = o.id
+        where o.gone
+        union all
+        select s.id, s.tenant_id, 'endpoint_failing'
+        from turned as n
+        inner join schedule as s on n.tenant_id = s.tenant_id and n.origin = s.origin
+        where n.fails_for_good and s.status = 'active'
+    ) as d
+    group by d.schedule_id, d.tenant_id
+    order by d.schedule_id
     on conflict (schedule_id) do nothing
     returning schedule_id
+),
+
+given_up as (
+    select o.schedule_id
+    from overlap_turn as o
+    inner join changed on o.run_id = changed.id and o.scheduled_for = changed.scheduled_for
+    where changed.state in ('succeeded', 'failed') and (select count(*) from kept) >= 0
+    order by o.schedule_id
+    for update of o
+),
+
+freed as (
+    delete from overlap_turn as o
+    using given_up
+    where o.schedule_id = given_up.schedule_id
+    returning o.schedule_id
 )
 
-select changed.id, exists (select 1 from ordered where ordered.schedule_id = changed.schedule_id) as disables from changed
+select
+    changed.id,
+    exists (select 1 from ordered) as disables,
+    (select freed.schedule_id from freed where freed.schedule_id = changed.schedule_id) as frees
+from changed
 
 -- name: put_back
 -- What reached the dead-letter queue decides nothing: an unfinished run is planned again. One under a live lease is in good

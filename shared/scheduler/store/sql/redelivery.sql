@@ -17,6 +17,7 @@ update job_run as r
 set
     state = 'planned',
     reason = null,
+    held_by = null,
     ended_at = null,
     failures = 0,
     unrecorded = 0,
@@ -70,6 +71,7 @@ update job_run as r
 set
     state = 'planned',
     reason = null,
+    held_by = null,
     ended_at = null,
     failures = 0,
     unrecorded = 0,
@@ -93,7 +95,7 @@ with seen as (
 
 cancelled as (
     update job_run as r
-    set state = 'cancelled', reason = 'by_hand', ended_at = :now, lease_until = null, held_by = null
+    set state = 'cancelled', reason = 'by_hand', ended_at = :now, lease_until = null
     from seen
     where r.id = seen.id and r.scheduled_for = seen.scheduled_for
     returning r.id, r.scheduled_for

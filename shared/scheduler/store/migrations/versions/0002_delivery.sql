@@ -17,12 +17,11 @@ alter table schedule
 create index schedule_of_endpoint on schedule (tenant_id, origin) where status <> 'deleted';
 
 alter table job_run
-    -- Why a planned run is not sent, though it is due.
+    -- Why a planned run is not sent, though it is due. Says nothing of one in another state.
     add column held_by text,
     -- When somebody asked for it anew: its policy counts from here, and neither pause nor disabling holds it.
     add column redelivered_at instant,
     add constraint job_run_held_by check (held_by in ('overlap', 'breaker')),
-    add constraint job_run_held_is_planned check (held_by is null or state = 'planned'),
     drop constraint job_run_reason,
     add constraint job_run_reason check (
         case state
@@ -33,7 +32,7 @@ alter table job_run
     );
 drop index job_run_planned;
 create index job_run_planned on job_run (next_attempt_at, id) where state = 'planned' and held_by is null;
-create index job_run_held on job_run (schedule_id, scheduled_for) where held_by is not null;
+create index job_run_held on job_run (schedule_id, scheduled_for) where state = 'planned' and held_by is not null;
 drop index job_run_queued;
 create index job_run_queued on job_run (next_attempt_at) include (tenant_id) where state = 'queued';
 
