@@ -15,12 +15,13 @@ from scheduler.delivery import Courier, Message
 from scheduler.dispatch import Sent, dispatch, sweep
 from scheduler.http.client import Client
 from scheduler.leases import DEFAULT_BREAKER, TENANT_CONCURRENCY, Claim, claim
+from scheduler.runs import id_prefix
 from scheduler.schedules import Definition, Schedule
 from scheduler.store.connection import Database
 from scheduler.timing import Timing
 from scheduler.webhook.addresses import TargetPolicy
 
-from tests.world import World
+from tests.world import T0, World
 
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 VISIBILITY_SECONDS = 60
@@ -121,6 +122,26 @@ class Depot:
         schedule = self.schedule(url, at=second.isoformat(), decided=decided)
         [[run_id]] = self.world.sql("select id from job_run where schedule_id = :id", id=schedule.id)
         return run_id
+
+    def backlog(self, schedule_id: UUID, seconds: range) -> list[UUID]:
+        """Runs of that schedule that were due so many seconds before T0, whatever its timing says."""
+        instants = [T0.replace(microsecond=0) - timedelta(seconds=back) for back in seconds]
+        rows = self.world.sql(
+            """
+            insert into job_run (id, schedule_id, scheduled_for, tenant_id, state, due_at, next_attempt_at,
+                                 schedule_version, tzdata_version, trigger, created_at)
+            select cast(o.prefix || substr(cast(s.id as text), 16) as uuid), s.id, o.at, s.tenant_id, 'planned',
+                   o.at, o.at, 1, 'test', 'schedule', o.at
+            from schedule as s
+            cross join unnest(cast(:instants as timestamptz[]), cast(:prefixes as text[])) as o (at, prefix)
+            where s.id = :id
+            returning id
+            """,
+            instants=instants,
+            prefixes=[id_prefix(each) for each in instants],
+            id=schedule_id,
+        )
+        return [row[0] for row in rows]
 
     def courier(self, database: Database | None = None) -> Courier:
         def report(event: str, /, **facts: object) -> None:

@@ -13,7 +13,6 @@ from uuid import UUID, uuid4
 
 from scheduler.delivery import Courier
 from scheduler.dispatch import Dispatcher
-from scheduler.runs import id_prefix
 from scheduler.store.connection import Database, Transaction
 
 from tests.depot import SECRET, Depot
@@ -88,25 +87,6 @@ class Fleet:
             dispatcher.dispatch(more_time=lambda: not self.stopped.is_set())
 
 
-def plan(depot: Depot, schedule_id: UUID, seconds: range) -> None:
-    """Runs of that schedule that are due so many seconds ago."""
-    instants = [T0.replace(microsecond=0) - timedelta(seconds=back) for back in seconds]
-    depot.world.sql(
-        """
-        insert into job_run (id, schedule_id, scheduled_for, tenant_id, state, due_at, next_attempt_at,
-                             schedule_version, tzdata_version, trigger, created_at)
-        select cast(o.prefix || substr(cast(s.id as text), 16) as uuid), s.id, o.at, s.tenant_id, 'planned', o.at, o.at,
-               1, 'test', 'schedule', o.at
-        from schedule as s
-        cross join unnest(cast(:instants as timestamptz[]), cast(:prefixes as text[])) as o (at, prefix)
-        where s.id = :id
-        """,
-        instants=instants,
-        prefixes=[id_prefix(each) for each in instants],
-        id=schedule_id,
-    )
-
-
 def tenant_posting_to(depot: Depot, url: str) -> UUID:
     """The schedule of a new tenant; it fires far from here, its runs are made by hand."""
     depot.world.tenant_id = uuid4()
@@ -158,12 +138,12 @@ def measure(depot: Depot, connect: Callable[[], Database], limits: dict[str, int
 
         def quiet_runs(seconds: range) -> None:
             for schedule_id in schedules:
-                plan(depot, schedule_id, seconds)
+                depot.backlog(schedule_id, seconds)
 
         def all_runs() -> None:
             quiet_runs(range(20, 20 + RUNS_EACH))
             # Due before the others: on a queue that knows no tenants they all stand in front.
-            plan(depot, hanging, range(100, 100 + count * TIMES_THE_LOAD))
+            depot.backlog(hanging, range(100, 100 + count * TIMES_THE_LOAD))
 
         alone = p99_lateness(depot, connect, limits, quiet, lambda: quiet_runs(range(RUNS_EACH)), count)
         beside = p99_lateness(depot, connect, limits, quiet, all_runs, count)

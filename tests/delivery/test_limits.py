@@ -33,13 +33,15 @@ def in_flight(depot: Depot) -> int:
 
 
 def test_of_a_tenants_backlog_only_so_many_runs_are_queued(depot: Depot) -> None:
-    due(depot, 12)
     limited = dispatcher(depot, tenant_queued=5)
-    assert limited.dispatch(more_time=lambda: True).taken == 5
-    assert limited.dispatch(more_time=lambda: True).taken == 0
-    depot.deliver(*[row[0] for row in depot.world.sql("select id from job_run where state = 'queued' limit 3")])
-    assert limited.dispatch(more_time=lambda: True).taken == 3
-    assert depot.world.sql("select count(*) from job_run where state = 'queued'")[0][0] >= 5
+    with Receiver() as receiver:
+        for _ in range(12):
+            depot.one_run(receiver.url())
+        assert limited.dispatch(more_time=lambda: True).taken == 5
+        assert limited.dispatch(more_time=lambda: True).taken == 0
+        depot.deliver(*[row[0] for row in depot.world.sql("select id from job_run where state = 'queued' limit 3")])
+        assert limited.dispatch(more_time=lambda: True).taken == 3
+    assert depot.world.sql("select count(*) from job_run where state = 'queued'") == [[5]]
 
 
 def test_the_oldest_go_first_and_another_tenant_has_room_of_its_own(depot: Depot) -> None:

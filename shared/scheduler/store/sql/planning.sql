@@ -147,6 +147,23 @@ skipped as (
         :now
     from owed
     where cast(:some_late as boolean) and owed.run_from > owed.first_in
+    returning schedule_id, tenant_id, first_scheduled_for, last_scheduled_for, occurrences
+),
+
+announced as (
+    insert into outbox (id, type, tenant_id, detail, created_at)
+    select
+        gen_random_uuid(),
+        'schedule.run.missed',
+        skipped.tenant_id,
+        jsonb_build_object(
+            'schedule_id', skipped.schedule_id,
+            'first_scheduled_for', skipped.first_scheduled_for,
+            'last_scheduled_for', skipped.last_scheduled_for,
+            'occurrences', skipped.occurrences
+        ),
+        :now
+    from skipped
 ),
 
 made as (
