@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scheduler.breaker import BreakerPolicy
 from scheduler.delivery import Message
 from scheduler.store.connection import Database, Transaction
-from scheduler.store.sql import block
 
 from tests.depot import Depot
 from tests.http.receiver import Peer, Received, Receiver, says
@@ -30,12 +29,13 @@ class Asking(Hands):
 def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The name of every statement from here on; BEGIN and COMMIT have none."""
     seen: list[str] = []
+    execute = Transaction._execute
 
-    def look(name: str) -> str:
+    def look(transaction: Transaction, name: str, parameters: dict[str, object]) -> Any:
         seen.append(name)
-        return block(name)
+        return execute(transaction, name, parameters)
 
-    monkeypatch.setattr("scheduler.store.connection.block", look)
+    monkeypatch.setattr(Transaction, "_execute", look)
     return seen
 
 
