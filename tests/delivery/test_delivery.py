@@ -90,7 +90,7 @@ def test_a_failed_attempt_of_an_old_message_is_parked_for_the_planner(depot: Dep
 
 
 def test_receives_are_not_attempts(depot: Depot) -> None:
-    """A message that a throttled function received three times has had no attempt."""
+    """sq-13: a message that a throttled function received three times has had no attempt."""
     with Receiver() as receiver:
         run_id = depot.one_run(receiver.url())
         depot.deliver(run_id, receives=4)
@@ -158,7 +158,7 @@ def test_a_result_after_the_lease_counts_while_nobody_else_has_claimed_the_run(d
 
 
 def test_the_database_refuses_a_second_claim_in_the_same_instant(depot: Depot) -> None:
-    """A time as a fencing token collides within a millisecond; a count does not."""
+    """le-03: a time as a fencing token collides within a millisecond; a count does not."""
     run_id = depot.one_run("http://127.0.0.1:9/")
     depot.remaining = 0.0
     first, second = depot.claim(run_id), depot.claim(run_id, alone=True)

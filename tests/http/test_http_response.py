@@ -149,6 +149,7 @@ def test_an_answer_lost_after_the_receiver_worked_is_a_failure_and_the_next_atte
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_a_failed_attempt_and_never_followed(client: Client, receiver: MakeReceiver, status: int) -> None:
+    """ht-04: neither as a GET without its body nor with the signature sent to somebody else."""
     elsewhere = receiver()
     body = gzip.compress(b"\0" * 1_000_000)
     wire = (

@@ -73,6 +73,7 @@ def test_an_error_of_ours_between_statements_rolls_back_and_keeps_the_connection
 def test_a_connection_that_the_server_closed_is_replaced_at_begin(
     database: Database, connect: Callable[[], Database]
 ) -> None:
+    """pg-02: as after a sandbox was frozen, or the server restarted; nobody sees an error."""
     before = backend(database)
     other = connect()
     with other.transaction() as transaction:
