@@ -1,10 +1,12 @@
 """Newer time zone data: the planned future moves and is announced, what ran stays, and no wall time fires twice."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 from scheduler.calendar.zones import reading
 from scheduler.schedules import Schedule
 from scheduler.timing import Late, Misfire, Timing
@@ -12,16 +14,19 @@ from scheduler.timing import Late, Misfire, Timing
 from tests.planning.zone_releases import paris_as
 from tests.world import T0, World, utc
 
+_SCHEMA = Path(__file__).parents[2] / "contracts" / "events" / "schedule.shifted.json"
+SHIFTED = Draft202012Validator(json.loads(_SCHEMA.read_text()), format_checker=Draft202012Validator.FORMAT_CHECKER)
 PARIS = "Europe/Paris"
 # In December the clocks of Paris are an hour ahead of UTC, those of Athens two, those of London none.
 AHEAD, BACK = "Europe/Athens", "Europe/London"
 
 
 def shifts(world: World) -> list[dict[str, Any]]:
-    """The details of all schedule.shifted events."""
-    return [
-        row[0] for row in world.sql("select detail from outbox where type = 'schedule.shifted' order by created_at, id")
-    ]
+    """The details of all schedule.shifted events, each as its schema says."""
+    rows = world.sql("select id, tenant_id, detail from outbox where type = 'schedule.shifted' order by created_at, id")
+    for event_id, tenant_id, detail in rows:
+        SHIFTED.validate({"id": str(event_id), "tenant_id": str(tenant_id), **detail})
+    return [row[2] for row in rows]
 
 
 def times(detail: dict[str, Any]) -> tuple[list[datetime], list[datetime]]:
