@@ -14,9 +14,10 @@ from scheduler.breaker import BreakerPolicy
 from scheduler.delivery import Courier, Message
 from scheduler.dispatch import Sent, dispatch, sweep
 from scheduler.http.client import Client
-from scheduler.leases import DEFAULT_BREAKER, TENANT_CONCURRENCY, Claim, claim
+from scheduler.leases import DEFAULT_BREAKER, Claim, claim
 from scheduler.runs import id_prefix
 from scheduler.schedules import Definition, Schedule
+from scheduler.shares import TENANT_CONCURRENCY
 from scheduler.store.connection import Database
 from scheduler.timing import Timing
 from scheduler.webhook.addresses import TargetPolicy

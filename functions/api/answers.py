@@ -63,6 +63,11 @@ def run_document(run: Run) -> dict[str, Any]:
     }
 
 
+def run_with_attempts(run: Run, attempts: list[LoggedAttempt]) -> dict[str, Any]:
+    """A run with its POSTs, oldest first."""
+    return run_document(run) | {"attempts": [attempt_document(each) for each in attempts]}
+
+
 def attempt_document(attempt: LoggedAttempt) -> dict[str, Any]:
     """One POST of a run; `response` is null where no whole answer came."""
     headers = [{"name": name, "value": value} for name, value in attempt.response_headers]

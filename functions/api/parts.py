@@ -13,7 +13,6 @@ from scheduler.aws.logins import login_of
 from scheduler.history import History
 from scheduler.idempotency import Idempotency
 from scheduler.limits import Limits
-from scheduler.redelivery import Redelivery
 from scheduler.schedules import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import Clock
@@ -30,7 +29,6 @@ class Parts:
     runs: queue.Queue
     scheduling: Scheduling
     history: History
-    redelivery: Redelivery
     idempotency: Idempotency
     policy: TargetPolicy
     logger: Logger
@@ -46,7 +44,6 @@ def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
         runs=queue.connect(settings.queue_url),
         scheduling=Scheduling(database=database, clock=clock, retention=retention),
         history=History(database=database, clock=clock),
-        redelivery=Redelivery(database=database, clock=clock),
         idempotency=Idempotency(database=database, clock=clock, seal=keys.connect(settings.signing_key_id)),
         policy=TargetPolicy(local_targets=settings.local_targets),
         logger=logger,

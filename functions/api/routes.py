@@ -3,29 +3,25 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
-from uuid import UUID, uuid4
+from typing import Literal
+from uuid import uuid4
 
 import conditions
 import queries
-from answers import answer, attempt_document, no_content, run_document, schedule_document
+from answers import answer, no_content, run_document, run_with_attempts, schedule_document
 from bodies import read_object
 from documents import definition_of, edited, pause_of
-from filters import redeliveries
 from parts import Parts, Request
 from response import Response
-from scheduler.dispatch import dispatch
-from scheduler.errors import DatabaseUnavailable
-from scheduler.history import LoggedAttempt, Run
 from scheduler.schedules import Definition, Schedule
-from scheduler.store.connection import StatementRefused
+from sending import send_soon
 
 
 def create_schedule(parts: Parts, request: Request) -> Response:
     definition = definition_of(read_object(request.event), parts.policy)
     request.limits.check(definition.timing, definition.payload)
     made = parts.scheduling.create(request.tenant_id, uuid4(), definition, changed_by=request.key_id)
-    _send_soon(parts, request, made.id)
+    send_soon(parts, request, made.id)
     return _schedule(parts, made, 201, Location=f"{request.path}/{made.id}")
 
 
@@ -56,7 +52,7 @@ def edit_schedule(parts: Parts, request: Request) -> Response:
     changed = parts.scheduling.edit(
         request.tenant_id, schedule_id, edit, changed_by=request.key_id, only=conditions.if_match(request.event)
     )
-    _send_soon(parts, request, changed.id)
+    send_soon(parts, request, changed.id)
     return _schedule(parts, changed)
 
 
@@ -83,7 +79,7 @@ def resume_schedule(parts: Parts, request: Request) -> Response:
     resumed = parts.scheduling.resume(
         request.tenant_id, request.schedule_id, changed_by=request.key_id, only=conditions.if_match(request.event)
     )
-    _send_soon(parts, request, resumed.id)
+    send_soon(parts, request, resumed.id)
     return _schedule(parts, resumed)
 
 
@@ -97,25 +93,7 @@ def list_runs(parts: Parts, request: Request) -> Response:
 
 
 def get_run(parts: Parts, request: Request) -> Response:
-    return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
-
-
-def redeliver_run(parts: Parts, request: Request) -> Response:
-    parts.redelivery.redeliver(request.tenant_id, request.run_id)
-    run, _ = parts.history.run(request.tenant_id, request.run_id)
-    _send_soon(parts, request, run.schedule_id)
-    return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
-
-
-def cancel_run(parts: Parts, request: Request) -> Response:
-    parts.redelivery.cancel(request.tenant_id, request.run_id)
-    return answer(200, _run_document(*parts.history.run(request.tenant_id, request.run_id)))
-
-
-def redeliver_runs(parts: Parts, request: Request) -> Response:
-    wanted, dry_run = redeliveries(read_object(request.event))
-    done = parts.redelivery.redeliver_many(request.tenant_id, wanted, dry_run=dry_run)
-    return answer(200, {"matched": done.matched, "redelivered": done.redelivered, "dry_run": dry_run})
+    return answer(200, run_with_attempts(*parts.history.run(request.tenant_id, request.run_id)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,11 +114,11 @@ def _reads(path: str, carry_out: Callable[[Parts, Request], Response]) -> Route:
     return Route(method="GET", path=path, scope="read", carry_out=carry_out)
 
 
-def _about_time(name: str) -> Callable[[Parts, Request], Response]:
-    """A route of `times`, which is imported at the first request for one of them."""
+def _seldom(module: str, name: str) -> Callable[[Parts, Request], Response]:
+    """A route of a module that is imported at the first request for one of its routes."""
 
     def carry_out(parts: Parts, request: Request) -> Response:
-        response: Response = getattr(importlib.import_module("times"), name)(parts, request)
+        response: Response = getattr(importlib.import_module(module), name)(parts, request)
         return response
 
     return carry_out
@@ -164,37 +142,20 @@ ROUTES = (
     _changes("POST", "/v1/schedules/{schedule_id}/pause", pause_schedule),
     _changes("POST", "/v1/schedules/{schedule_id}/resume", resume_schedule),
     _reads("/v1/schedules/{schedule_id}/runs", list_runs),
-    _reads("/v1/schedules/{schedule_id}/skipped", _about_time("list_skipped_ranges")),
-    _reads("/v1/schedules/{schedule_id}/preview", _about_time("preview_schedule")),
-    _asks("/v1/schedules/preview", _about_time("preview_new_schedule")),
-    _reads("/v1/exclusion-lists", _about_time("list_exclusion_lists")),
-    _reads("/v1/exclusion-lists/{name}", _about_time("get_exclusion_list")),
-    _changes("PUT", "/v1/exclusion-lists/{name}", _about_time("put_exclusion_list")),
-    _changes("DELETE", "/v1/exclusion-lists/{name}", _about_time("delete_exclusion_list")),
+    _reads("/v1/schedules/{schedule_id}/skipped", _seldom("times", "list_skipped_ranges")),
+    _reads("/v1/schedules/{schedule_id}/preview", _seldom("times", "preview_schedule")),
+    _asks("/v1/schedules/preview", _seldom("times", "preview_new_schedule")),
+    _reads("/v1/exclusion-lists", _seldom("times", "list_exclusion_lists")),
+    _reads("/v1/exclusion-lists/{name}", _seldom("times", "get_exclusion_list")),
+    _changes("PUT", "/v1/exclusion-lists/{name}", _seldom("times", "put_exclusion_list")),
+    _changes("DELETE", "/v1/exclusion-lists/{name}", _seldom("times", "delete_exclusion_list")),
     _reads("/v1/runs/{run_id}", get_run),
-    _changes("POST", "/v1/runs/{run_id}/redeliver", redeliver_run),
-    _changes("POST", "/v1/runs/{run_id}/cancel", cancel_run),
-    _changes("POST", "/v1/redeliveries", redeliver_runs),
+    _changes("POST", "/v1/runs/{run_id}/redeliver", _seldom("by_hand", "redeliver_run")),
+    _changes("POST", "/v1/runs/{run_id}/cancel", _seldom("by_hand", "cancel_run")),
+    _changes("POST", "/v1/redeliveries", _seldom("by_hand", "redeliver_runs")),
 )
 
 
 def _schedule(parts: Parts, schedule: Schedule, status: int = 200, **headers: str) -> Response:
     document = schedule_document(schedule, parts.history.outlooks([schedule])[schedule.id])
     return answer(status, document, ETag=conditions.entity_tag(schedule.version), **headers)
-
-
-def _run_document(run: Run, attempts: list[LoggedAttempt]) -> dict[str, Any]:
-    return run_document(run) | {"attempts": [attempt_document(each) for each in attempts]}
-
-
-def _send_soon(parts: Parts, request: Request, schedule_id: UUID) -> None:
-    """Sends the schedule's first runs once they are stored, so that one within the next minute does not wait for a tick."""
-
-    def send() -> None:
-        try:
-            dispatch(parts.database, parts.runs, parts.clock, more_time=request.more_time, schedule_id=schedule_id)
-        except (DatabaseUnavailable, StatementRefused) as error:
-            # The change is committed, and the planner sends what is left: the caller has nothing to repeat.
-            parts.logger.warning("runs.left_to_the_planner", schedule_id=str(schedule_id), error=str(error))
-
-    request.later.append(send)

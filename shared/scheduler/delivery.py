@@ -23,7 +23,6 @@ from scheduler.http.client import Client
 from scheduler.lease_times import MARGIN_SECONDS
 from scheduler.leases import (
     DEFAULT_BREAKER,
-    TENANT_CONCURRENCY,
     Claim,
     Lease,
     Settlement,
@@ -34,6 +33,7 @@ from scheduler.leases import (
 )
 from scheduler.runs import State
 from scheduler.schedules import Scheduling
+from scheduler.shares import TENANT_CONCURRENCY
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
 from scheduler.webhook.outcome import Answer, Failure

@@ -7,14 +7,11 @@ from itertools import batched
 from uuid import UUID
 
 from scheduler.aws.queue import MAX_DELAY_SECONDS, Message, Queue
-from scheduler.leases import TENANT_CONCURRENCY
+from scheduler.shares import TENANT_CONCURRENCY, TENANT_QUEUED
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
 from scheduler.timing import LOOK_AHEAD
 
-# Runs of a tenant in the queue at once, where a deployment does not say otherwise: its backlog waits in the table, where it
-# stands in nobody's way.
-TENANT_QUEUED = 100
 # Runs read at a time, and of them sent and marked at a time.
 _PAGE = 10_000
 _CALL = 1_000

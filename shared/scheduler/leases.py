@@ -10,6 +10,7 @@ from uuid import UUID
 
 from scheduler.breaker import BreakerPolicy
 from scheduler.runs import Reason, State, scheduled_for_of
+from scheduler.shares import TENANT_CONCURRENCY
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
 from scheduler.webhook.attempt_log import storable, storable_headers
@@ -21,8 +22,6 @@ from scheduler.webhook.retry_document import parse_retry
 POISONED_AFTER = 5
 # Runs of a schedule that wait for an earlier one to end; a further one is skipped.
 MOST_WAITING = 100
-# Deliveries of one tenant under way at once, where a deployment does not say otherwise.
-TENANT_CONCURRENCY = 10
 DEFAULT_BREAKER = BreakerPolicy()
 
 

@@ -1,0 +1,34 @@
+"""The routes by which a person steps in: a run is delivered again or cancelled, many are delivered again by a filter.
+
+They are asked for seldom, and imported when they are, as those of `times`.
+"""
+
+from answers import answer, run_with_attempts
+from bodies import read_object
+from filters import redeliveries
+from parts import Parts, Request
+from response import Response
+from scheduler.redelivery import Redelivery
+from sending import send_soon
+
+
+def redeliver_run(parts: Parts, request: Request) -> Response:
+    _redelivery(parts).redeliver(request.tenant_id, request.run_id)
+    run, attempts = parts.history.run(request.tenant_id, request.run_id)
+    send_soon(parts, request, run.schedule_id)
+    return answer(200, run_with_attempts(run, attempts))
+
+
+def cancel_run(parts: Parts, request: Request) -> Response:
+    _redelivery(parts).cancel(request.tenant_id, request.run_id)
+    return answer(200, run_with_attempts(*parts.history.run(request.tenant_id, request.run_id)))
+
+
+def redeliver_runs(parts: Parts, request: Request) -> Response:
+    wanted, dry_run = redeliveries(read_object(request.event))
+    done = _redelivery(parts).redeliver_many(request.tenant_id, wanted, dry_run=dry_run)
+    return answer(200, {"matched": done.matched, "redelivered": done.redelivered, "dry_run": dry_run})
+
+
+def _redelivery(parts: Parts) -> Redelivery:
+    return Redelivery(database=parts.database, clock=parts.clock)
