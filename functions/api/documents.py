@@ -28,6 +28,7 @@ from scheduler.timing import (
 )
 from scheduler.webhook.addresses import TargetPolicy
 from scheduler.webhook.headers import check_headers
+from scheduler.webhook.pointer import reference_token
 from scheduler.webhook.request import body_bytes
 from scheduler.webhook.retry import DEFAULT
 from scheduler.webhook.retry_document import parse_retry, retry_document
@@ -37,6 +38,7 @@ _KINDS = ("cron", "rate", "at")
 MOST_OWN_DATES = 400
 MOST_LISTS = 10
 MOST_REASON = 500
+MOST_LABELS = 32
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -57,8 +59,28 @@ def _list_name(value: object, pointer: str) -> str:
     return name
 
 
+def labels(value: object, pointer: str) -> tuple[tuple[str, str], ...]:
+    """Judges labels: pairs, sorted by their names."""
+    if not isinstance(value, dict) or len(value) > MOST_LABELS:
+        raise fields.refused(pointer, f"must be an object of {MOST_LABELS} words at most, and their values")
+    bad = [key for key, text in value.items() if not _is_label(key, text)]
+    if bad:
+        detail = (
+            "a label's name has 1 to 63 and its value 0 to 63 of letters, digits and . _ / -, a letter or digit first"
+        )
+        raise InvalidInput(*(Problem(pointer=f"{pointer}/{reference_token(key[:200])}", detail=detail) for key in bad))
+    return tuple(sorted(value.items()))
+
+
+def _is_label(key: str, text: object) -> bool:
+    return bool(queries.LABEL_KEY.fullmatch(key) and isinstance(text, str) and queries.LABEL_VALUE.fullmatch(text))
+
+
+PAUSE: dict[str, Judge] = {"until": fields.instant, "reason": fields.text(1, MOST_REASON)}
 _JUDGES: dict[str, Judge] = {
     "name": fields.text(1, 200),
+    "description": fields.prose(1, 1000),
+    "labels": labels,
     "cron": fields.checked(lambda text: spec.cron(text, "UTC")),
     "rate": fields.checked(lambda text: spec.rate(text, _EPOCH)),
     "at": fields.checked(lambda text: spec.at(text, "UTC")),
@@ -108,7 +130,7 @@ def preview_of(document: Mapping[str, Any], policy: TargetPolicy) -> tuple[Timin
 
 def pause_of(document: Mapping[str, Any]) -> Pause:
     """How long, and why; InvalidInput."""
-    read = fields.read(document, {"until": fields.instant, "reason": fields.text(1, MOST_REASON)})
+    read = fields.read(document, PAUSE)
     return Pause(until=read.get("until"), reason=read.get("reason"))
 
 
@@ -149,6 +171,8 @@ def fields_of(definition: Definition) -> dict[str, Any]:
     kinds = {"cron": timing.cron, "rate": timing.rate, "at": timing.at}
     return {
         "name": definition.name,
+        "description": definition.description,
+        "labels": dict(definition.labels),
         **{kind: text for kind, text in kinds.items() if text is not None},
         "timezone": timing.timezone,
         "dst": {"gap": timing.gap.value, "overlap": timing.overlap.value},
@@ -201,6 +225,8 @@ def _timing(read: Mapping[str, Any]) -> Timing:
 def _definition(read: Mapping[str, Any]) -> Definition:
     return Definition(
         name=read.get("name"),
+        description=read.get("description"),
+        labels=read.get("labels", ()),
         timing=_timing(read),
         url=read["url"],
         headers=read.get("headers", ()),

@@ -76,6 +76,17 @@ def text(least: int, most: int) -> Judge:
     return judge
 
 
+def prose(least: int, most: int) -> Judge:
+    """Lines of so many characters together."""
+
+    def judge(value: object, pointer: str) -> str:
+        lines = string(value, pointer)
+        text(least, most)(lines.replace("\n", " ").replace("\t", " "), pointer)
+        return lines
+
+    return judge
+
+
 def checked(check: Callable[[str], object]) -> Judge:
     """A text that `check` raises no InvalidInput for; as it was written."""
 

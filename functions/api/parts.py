@@ -30,6 +30,7 @@ class Parts:
     scheduling: Scheduling
     history: History
     idempotency: Idempotency
+    keys: keys.Keys
     policy: TargetPolicy
     logger: Logger
 
@@ -37,6 +38,7 @@ class Parts:
 def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
     """The parts of a deployment; nothing is dialled before the first request."""
     database = Database(login_of(settings))
+    signing_keys = keys.connect(settings.signing_key_id)
     retention = timedelta(days=settings.retention_days)
     return Parts(
         database=database,
@@ -44,7 +46,8 @@ def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
         runs=queue.connect(settings.queue_url),
         scheduling=Scheduling(database=database, clock=clock, retention=retention),
         history=History(database=database, clock=clock),
-        idempotency=Idempotency(database=database, clock=clock, seal=keys.connect(settings.signing_key_id)),
+        idempotency=Idempotency(database=database, clock=clock, seal=signing_keys),
+        keys=signing_keys,
         policy=TargetPolicy(local_targets=settings.local_targets),
         logger=logger,
     )

@@ -4,15 +4,19 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+import instants
 from scheduler.errors import InvalidInput, NotFound, Problem
 from scheduler.timing import LONGEST_LIST_NAME, MOST_OCCURRENCES
 
 NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST_LIST_NAME}}}", re.ASCII)
+LABEL_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}", re.ASCII)
+LABEL_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}|", re.ASCII)
 DEFAULT_COUNT = 10
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 100
@@ -60,14 +64,52 @@ def count(query: Mapping[str, str]) -> int:
     return _whole("count", query.get("count"), DEFAULT_COUNT, MOST_OCCURRENCES)
 
 
-def page(query: Mapping[str, str], first: Keyset) -> tuple[int, Keyset]:
-    """The limit and the keyset of a list's query; BadParameter for what is wrong or unknown."""
+def page(query: Mapping[str, str], first: Keyset, *, also: Collection[str] = ()) -> tuple[int, Keyset]:
+    """The limit and the keyset of a list's query; BadParameter for what is wrong, or neither that nor a filter in `also`."""
+    known = ("limit", "cursor", *also)
     for name in query:
-        if name not in ("limit", "cursor"):
-            raise BadParameter(name[:64], "is not a parameter here; limit and cursor are")
+        if name not in known:
+            raise BadParameter(name[:64], f"is not a parameter here; {', '.join(known)} are")
     return _whole("limit", query.get("limit"), DEFAULT_LIMIT, MAX_LIMIT), _keyset(
         query["cursor"]
     ) if "cursor" in query else first
+
+
+def choices[E: StrEnum](query: Mapping[str, str], name: str, kinds: tuple[E, ...]) -> tuple[E, ...]:
+    """Some words of an enumeration, separated by commas; all of them where the parameter is not given. BadParameter."""
+    if name not in query:
+        return kinds
+    words = {kind.value: kind for kind in kinds}
+    given = query[name].split(",")
+    if any(word not in words for word in given):
+        raise BadParameter(name, f"must be one or more of {', '.join(words)}, separated by commas")
+    return tuple(words[word] for word in given)
+
+
+def labels(query: Mapping[str, str]) -> dict[str, str]:
+    """Labels as `key:value`, separated by commas, that must all be there. BadParameter."""
+    if "label" not in query:
+        return {}
+    pairs = [pair.partition(":") for pair in query["label"].split(",")]
+    if not all(LABEL_KEY.fullmatch(key) and colon and LABEL_VALUE.fullmatch(value) for key, colon, value in pairs):
+        raise BadParameter("label", "must be one or more of key:value, separated by commas")
+    return {key: value for key, _, value in pairs}
+
+
+def instant(query: Mapping[str, str], name: str) -> datetime | None:
+    """A point in time, or None where the parameter is not given. BadParameter."""
+    try:
+        return instants.read(query[name], "") if name in query else None
+    except InvalidInput as error:
+        raise BadParameter(name, error.problems[0].detail) from None
+
+
+def identifier(name: str, text: str) -> UUID:
+    """An id that a parameter gives. BadParameter for any text that is none."""
+    try:
+        return path_id(text)
+    except NotFound:
+        raise BadParameter(name, "must be a UUID in its usual form") from None
 
 
 def cursor(moment: datetime, id: UUID) -> str:

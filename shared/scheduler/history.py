@@ -105,16 +105,6 @@ class History:
     database: Database
     clock: Clock
 
-    def runs(self, tenant_id: UUID, schedule_id: UUID, *, before: datetime, most: int) -> list[Run]:
-        """At most `most` runs of a schedule, scheduled earlier than `before`, newest first. NotFound: no such schedule."""
-        with self.database.transaction() as transaction:
-            if not transaction.run("schedules.get", tenant_id=tenant_id, id=schedule_id):
-                raise NotFound(f"no schedule {schedule_id}")
-            rows = transaction.run(
-                "history.runs", tenant_id=tenant_id, schedule_id=schedule_id, before=before, most=most
-            )
-        return [Run.from_row(row) for row in rows]
-
     def run(self, tenant_id: UUID, run_id: UUID) -> tuple[Run, list[LoggedAttempt]]:
         """One run with its attempts, oldest first; NotFound."""
         scheduled_for = scheduled_for_of(run_id)

@@ -98,6 +98,9 @@ class Definition:
     retry_client_errors: bool = True
     overlap: OverlapPolicy = OverlapPolicy.ALLOW
     after_outage: AfterOutage = AfterOutage.ALL
+    description: str | None = None
+    # Sorted by their names.
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,6 +151,8 @@ class Schedule:
                 retry_client_errors=row["retry_client_errors"],
                 overlap=OverlapPolicy(row["overlap_policy"]),
                 after_outage=AfterOutage(row["after_outage"]),
+                description=row["description"],
+                labels=tuple(sorted(row["labels"].items())),
             ),
             status=Status(row["status"]),
             version=row["version"],
@@ -226,11 +231,25 @@ class Scheduling:
         with self.database.transaction() as transaction:
             return _read(transaction, "schedules.get", tenant_id, schedule_id)
 
-    def list(self, tenant_id: UUID, *, after: tuple[datetime, UUID], most: int) -> list[Schedule]:
-        """At most `most` schedules created after the keyset, oldest first."""
+    def list(
+        self,
+        tenant_id: UUID,
+        *,
+        after: tuple[datetime, UUID],
+        most: int,
+        labels: str = "{}",
+        name_prefix: str | None = None,
+    ) -> list[Schedule]:
+        """At most `most` schedules created after the keyset, oldest first, that carry all labels of a JSON object."""
         with self.database.transaction() as transaction:
             rows = transaction.run(
-                "schedules.list", tenant_id=tenant_id, after_at=after[0], after_id=after[1], most=most
+                "schedules.list",
+                tenant_id=tenant_id,
+                after_at=after[0],
+                after_id=after[1],
+                most=most,
+                labels=labels,
+                name_prefix=name_prefix,
             )
         return [Schedule.from_row(row) for row in rows]
 
@@ -419,6 +438,8 @@ def _columns(definition: Definition) -> dict[str, object]:
         "retry_client_errors": definition.retry_client_errors,
         "overlap_policy": definition.overlap.value,
         "after_outage": definition.after_outage.value,
+        "description": definition.description,
+        "labels": json.dumps(dict(definition.labels)),
     }
 
 

@@ -107,9 +107,12 @@ def rotate_secret(
 
 
 def find_key(database: Database, clock: Clock, api_key: str) -> Key | None:
-    """The key of this text, unless it is unknown, revoked or expired, or its tenant is not active."""
+    """The key of this text, unless it is unknown, revoked or expired, or its tenant is not active; its use is noted."""
     with database.transaction() as transaction:
-        rows = transaction.run("tenants.find_key", hash=hash_key(api_key), now=clock(transaction))
+        now = clock(transaction)
+        rows = transaction.run("tenants.find_key", hash=hash_key(api_key), now=now)
+        if rows:
+            transaction.run("tenants.touch_key", id=rows[0]["id"], now=now)
     return Key(id=rows[0]["id"], tenant_id=rows[0]["tenant_id"], scopes=tuple(rows[0]["scopes"])) if rows else None
 
 

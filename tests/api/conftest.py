@@ -43,8 +43,8 @@ def contract() -> Contract:
 
 
 @pytest.fixture(scope="module")
-def aws(server: Server) -> Iterator[tuple[str, Any]]:
-    """Moto: the name of the database's secret there, and an SQS client."""
+def aws(server: Server) -> Iterator[tuple[str, str, Any]]:
+    """Moto: the database's secret and a signing key there, and an SQS client."""
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
             patch.setenv(name, "testing")
@@ -52,13 +52,14 @@ def aws(server: Server) -> Iterator[tuple[str, Any]]:
         patch.delenv("AWS_ENDPOINT_URL", raising=False)
         text = json.dumps({"username": OWNER, "password": server.password})
         made = boto3.client("secretsmanager").create_secret(Name="database", SecretString=text)
-        yield made["ARN"], boto3.client("sqs")
+        key = boto3.client("kms").create_key()["KeyMetadata"]["KeyId"]
+        yield made["ARN"], key, boto3.client("sqs")
 
 
 @pytest.fixture
-def environment(aws: tuple[str, Any], login: Login) -> dict[str, str]:
+def environment(aws: tuple[str, str, Any], login: Login) -> dict[str, str]:
     """The environment of a deployed function whose database is the test's and whose AWS is moto."""
-    secret, sqs = aws
+    secret, key, sqs = aws
     return {
         "DATABASE_HOST": login.host,
         "DATABASE_PORT": str(login.port),
@@ -69,7 +70,7 @@ def environment(aws: tuple[str, Any], login: Login) -> dict[str, str]:
         "DATABASE_TLS": "off",
         "QUEUE_URL": sqs.create_queue(QueueName=login.database)["QueueUrl"],
         "DEAD_LETTER_QUEUE_URL": "https://sqs.example/unused",
-        "SIGNING_KEY_ID": "unused",
+        "SIGNING_KEY_ID": key,
         "EVENT_BUS_NAME": "unused",
         "LEASE_SECONDS": "60",
         "DELIVERY_TIMEOUT_SECONDS": "30",
@@ -119,12 +120,12 @@ def client(connect_api: Connect, environment: dict[str, str], world: World) -> C
 
 
 @pytest.fixture
-def waiting(aws: tuple[str, Any], environment: dict[str, str]) -> Callable[[], int]:
+def waiting(aws: tuple[str, str, Any], environment: dict[str, str]) -> Callable[[], int]:
     """How many messages the queue holds, those that are still delayed too."""
     counts = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed")
 
     def count() -> int:
-        answer = aws[1].get_queue_attributes(QueueUrl=environment["QUEUE_URL"], AttributeNames=counts)
+        answer = aws[2].get_queue_attributes(QueueUrl=environment["QUEUE_URL"], AttributeNames=counts)
         return sum(int(answer["Attributes"][name]) for name in counts)
 
     return count

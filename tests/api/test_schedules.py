@@ -20,6 +20,8 @@ def test_a_schedule_is_answered_with_all_that_it_is(client: Client) -> None:
     assert made | {"id": "", "created_at": "", "updated_at": ""} == {
         "id": "",
         "name": "minutely",
+        "description": None,
+        "labels": {},
         "cron": "* * * * *",
         "timezone": "UTC",
         "dst": {"gap": "shift", "overlap": "first"},

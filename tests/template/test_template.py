@@ -103,27 +103,8 @@ def test_every_route_invokes_the_api_function(template: dict[str, Any]) -> None:
             integration = method["x-amazon-apigateway-integration"]
             assert (integration["type"], integration["httpMethod"]) == ("aws_proxy", "POST")
             assert "functions/${ApiFunction.Arn}/invocations" in integration["uri"]["Fn::Sub"]
-    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == {
-        ("POST", "/v1/schedules"),
-        ("GET", "/v1/schedules"),
-        ("GET", "/v1/schedules/{schedule_id}"),
-        ("PATCH", "/v1/schedules/{schedule_id}"),
-        ("DELETE", "/v1/schedules/{schedule_id}"),
-        ("POST", "/v1/schedules/{schedule_id}/pause"),
-        ("POST", "/v1/schedules/{schedule_id}/resume"),
-        ("GET", "/v1/schedules/{schedule_id}/runs"),
-        ("GET", "/v1/schedules/{schedule_id}/skipped"),
-        ("GET", "/v1/schedules/{schedule_id}/preview"),
-        ("POST", "/v1/schedules/preview"),
-        ("GET", "/v1/exclusion-lists"),
-        ("GET", "/v1/exclusion-lists/{name}"),
-        ("PUT", "/v1/exclusion-lists/{name}"),
-        ("DELETE", "/v1/exclusion-lists/{name}"),
-        ("GET", "/v1/runs/{run_id}"),
-        ("POST", "/v1/runs/{run_id}/redeliver"),
-        ("POST", "/v1/runs/{run_id}/cancel"),
-        ("POST", "/v1/redeliveries"),
-    }
+    # Which they are is told by the contract, and held equal by its test.
+    assert all(path.startswith("/v1/") and "+" not in path for path in paths)
 
 
 def test_no_route_is_open(template: dict[str, Any], fresh: Resolved) -> None:

@@ -1,13 +1,3 @@
--- name: runs
--- A schedule's runs before the keyset, newest first: UNIQUE (schedule_id, scheduled_for) is their order, partition by partition.
-select
-    r.id, r.schedule_id, r.scheduled_for, r.due_at, r.state, r.reason, r.attempt, r.failures, r.next_attempt_at,
-    r.ended_at, r.trigger
-from job_run as r
-where r.schedule_id = :schedule_id and r.tenant_id = :tenant_id and r.scheduled_for < :before
-order by r.scheduled_for desc
-limit :most
-
 -- name: run
 select
     r.id, r.schedule_id, r.scheduled_for, r.due_at, r.state, r.reason, r.attempt, r.failures, r.next_attempt_at,
@@ -41,3 +31,20 @@ group by r.schedule_id
 select count(*) as planned
 from job_run as r
 where r.schedule_id = :schedule_id and r.scheduled_for > :now and r.trigger = 'schedule'
+
+-- name: find_runs
+-- A tenant's runs before the keyset, newest first. The bounds on scheduled_for alone keep the other days' partitions out.
+select
+    r.id, r.schedule_id, r.scheduled_for, r.due_at, r.state, r.reason, r.attempt, r.failures, r.next_attempt_at,
+    r.ended_at, r.trigger
+from job_run as r
+where r.tenant_id = :tenant_id
+    and r.scheduled_for >= :since
+    and r.scheduled_for <= :before_at
+    and r.scheduled_for < :until
+    and (r.scheduled_for, r.id) < (:before_at, cast(:before_id as uuid))
+    and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
+    and r.state = any(cast(:states as text []))
+    and r.trigger = any(cast(:triggers as text []))
+order by r.scheduled_for desc, r.id desc
+limit :most

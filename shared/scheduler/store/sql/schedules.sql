@@ -35,6 +35,7 @@ select
     s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
     s.runs_left,
     s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
+    s.description, s.labels,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
 inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
@@ -46,6 +47,7 @@ select
     s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
     s.runs_left,
     s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
+    s.description, s.labels,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
 inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
@@ -57,25 +59,33 @@ select
     s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
     s.runs_left,
     s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
+    s.description, s.labels,
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
 inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
 where s.tenant_id = :tenant_id
     and s.status <> 'deleted'
     and (s.created_at, s.id) > (:after_at, cast(:after_id as uuid))
+    and s.labels @> cast(:labels as jsonb)
+    and (cast(:name_prefix as text) is null or starts_with(s.name, :name_prefix))
 order by s.created_at, s.id
 limit :most
+
+-- name: named
+select s.id
+from schedule as s
+where s.tenant_id = :tenant_id and s.name = :name and s.status <> 'deleted'
 
 -- name: insert
 insert into schedule (
     id, tenant_id, name, status, version, payload_version, timing, calendar_id, active_from, end_at,
     misfire, misfire_grace_seconds, misfire_cap, url, headers, retry, retry_client_errors, overlap_policy, after_outage,
-    jitter_seconds, runs_left, created_at, updated_at
+    description, labels, jitter_seconds, runs_left, created_at, updated_at
 )
 values (
     :id, :tenant_id, :name, 'active', 1, 1, cast(:timing as jsonb), :calendar_id, :active_from, :end_at,
     :misfire, :misfire_grace_seconds, :misfire_cap, :url, cast(:headers as jsonb), cast(:retry as jsonb), :retry_client_errors,
-    :overlap_policy, :after_outage,
+    :overlap_policy, :after_outage, :description, cast(:labels as jsonb),
     :jitter_seconds, :max_runs, :now, :now
 )
 
@@ -108,6 +118,8 @@ set
     retry_client_errors = :retry_client_errors,
     overlap_policy = :overlap_policy,
     after_outage = :after_outage,
+    description = :description,
+    labels = cast(:labels as jsonb),
     updated_at = :now
 where id = :id and version = :version
 

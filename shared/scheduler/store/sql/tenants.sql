@@ -40,3 +40,9 @@ where k.hash = :hash
     and k.revoked_at is null
     and (k.expires_at is null or k.expires_at > :now)
     and t.status = 'active'
+
+-- name: touch_key
+-- Right to the minute: a write at each request would be worth more than what it says.
+update api_key
+set last_used_at = :now
+where id = :id and (last_used_at is null or last_used_at <= cast(:now as timestamptz) - interval '1 minute')

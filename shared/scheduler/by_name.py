@@ -1,0 +1,56 @@
+"""Schedules by the name that their tenant chose: what is there is replaced, what is not is created."""
+
+import contextlib
+from uuid import UUID
+
+from scheduler.errors import Conflict, NotFound, PreconditionFailed
+from scheduler.schedules import Definition, Schedule, Scheduling, Versions
+
+# Others that may create or delete a schedule of the same name meanwhile, before one gives up.
+_TRIES = 5
+
+
+def find(scheduling: Scheduling, tenant_id: UUID, name: str) -> Schedule:
+    """The schedule of this name; NotFound."""
+    found = _id_of(scheduling, tenant_id, name)
+    if found is None:
+        raise NotFound(f"no schedule is called {name!r}")
+    return scheduling.get(tenant_id, found)
+
+
+def put(
+    scheduling: Scheduling,
+    tenant_id: UUID,
+    new_id: UUID,
+    definition: Definition,
+    *,
+    changed_by: str,
+    only: Versions = None,
+    create_only: bool = False,
+) -> tuple[Schedule, bool]:
+    """Makes the definition be what its name stands for; also says whether it was created, under the given new id.
+
+    PreconditionFailed: there is none, or another than the versions in `only`, or there is one and `create_only`.
+    """
+    if definition.name is None:
+        raise ValueError("a definition without a name is put nowhere")
+    for _ in range(_TRIES):
+        found = _id_of(scheduling, tenant_id, definition.name)
+        if found is None:
+            if only is not None:
+                raise PreconditionFailed(f"no schedule is called {definition.name!r}")
+            with contextlib.suppress(Conflict):
+                return scheduling.create(tenant_id, new_id, definition, changed_by=changed_by), True
+        elif create_only:
+            raise PreconditionFailed(f"a schedule is called {definition.name!r} already")
+        else:
+            with contextlib.suppress(NotFound):
+                return scheduling.edit(tenant_id, found, lambda _: definition, changed_by=changed_by, only=only), False
+    raise Conflict("it is being changed by others at this moment; try again")
+
+
+def _id_of(scheduling: Scheduling, tenant_id: UUID, name: str) -> UUID | None:
+    with scheduling.database.transaction() as transaction:
+        rows = transaction.run("schedules.named", tenant_id=tenant_id, name=name)
+    found: UUID | None = rows[0]["id"] if rows else None
+    return found

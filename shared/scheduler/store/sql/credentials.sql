@@ -1,0 +1,49 @@
+-- name: keys
+select k.id, k.name, k.prefix, k.scopes, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+from api_key as k
+where k.tenant_id = :tenant_id and (k.created_at, k.id) > (:after_at, cast(:after_id as uuid))
+order by k.created_at, k.id
+limit :most
+
+-- name: key
+select k.id, k.name, k.prefix, k.scopes, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+from api_key as k
+where k.tenant_id = :tenant_id and k.id = :id
+
+-- name: count_keys
+-- Those that are good; one issue at a time counts.
+with locked as materialized (
+    select t.id
+    from tenant as t
+    where t.id = :tenant_id
+    for no key update
+)
+
+select count(k.id) as keys
+from locked
+left join api_key as k
+    on locked.id = k.tenant_id and k.revoked_at is null and (k.expires_at is null or k.expires_at > :now)
+
+-- name: insert_key
+insert into api_key (id, tenant_id, name, prefix, hash, scopes, created_at, expires_at)
+values (:id, :tenant_id, :name, :prefix, :hash, :scopes, :now, :expires_at)
+
+-- name: revoke_key
+update api_key
+set revoked_at = coalesce(revoked_at, :now)
+where tenant_id = :tenant_id and id = :id
+returning id
+
+-- name: secrets
+-- Newest first; those that no longer sign are left out.
+select s.id, s.created_at, s.expires_at
+from signing_secret as s
+where s.tenant_id = :tenant_id and (s.expires_at is null or s.expires_at > :now)
+order by s.created_at desc, s.id desc
+
+-- name: revoke_secret
+-- Only one that has a successor: a tenant without any could be sent nothing.
+update signing_secret as s
+set expires_at = :now
+where s.tenant_id = :tenant_id and s.id = :id and s.expires_at is not null and s.expires_at > :now
+returning s.id

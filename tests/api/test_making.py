@@ -1,0 +1,156 @@
+"""Schedules put under their names, runs asked for by hand, and many schedules changed by a label."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.api.client import MINUTELY, Client
+from tests.api.conftest import Connect
+from tests.world import World
+
+HOURLY = {"rate": "1 hour", "url": "https://hook.example/path"}
+
+
+def scheduled(client: Client, schedule: dict[str, Any]) -> list[str]:
+    runs = client.get(f"/v1/schedules/{schedule['id']}/runs").document["runs"]
+    return [run["scheduled_for"] for run in reversed(runs)]
+
+
+def test_a_name_is_put_once_and_then_replaced_as_a_whole(client: Client) -> None:
+    path = "/v1/schedules/by-name/nightly%20report"
+    made = client.put(path, HOURLY | {"payload": [1], "labels": {"a": "b"}})
+    assert (made.status, made.document["name"], made.headers["ETag"]) == (201, "nightly report", '"1"')
+    assert made.headers["Location"] == f"/live/v1/schedules/{made.document['id']}"
+    replaced = client.put(path, MINUTELY)
+    assert (replaced.status, replaced.document["id"]) == (200, made.document["id"])
+    assert (replaced.document["payload"], replaced.document["labels"]) == (None, {})
+    assert client.put(path, MINUTELY).document["version"] == 2
+    assert client.get(path).document == replaced.document
+
+
+def test_a_put_is_made_to_the_version_that_was_read(client: Client) -> None:
+    path = "/v1/schedules/by-name/report"
+    assert client.put(path, HOURLY, If_Match='"1"').status == 412
+    assert client.put(path, HOURLY, If_None_Match="*").status == 201
+    assert client.put(path, MINUTELY, If_None_Match="*").status == 412
+    assert client.put(path, MINUTELY, If_Match='"2"').status == 412
+    assert client.put(path, MINUTELY, If_Match='"1"').status == 200
+
+
+def test_a_put_says_no_other_name(client: Client) -> None:
+    assert client.put("/v1/schedules/by-name/a", HOURLY | {"name": "a"}).status == 201
+    refused = client.put("/v1/schedules/by-name/a", HOURLY | {"name": "b"})
+    assert (refused.status, refused.pointers) == (400, ["/name"])
+
+
+@pytest.mark.parametrize("name", ["%25", "a%00b", "x" * 201, "%0A"])
+def test_a_name_that_is_none_is_not_found(client: Client, name: str) -> None:
+    assert client.put(f"/v1/schedules/by-name/{name}", HOURLY).status == 404
+
+
+def test_puts_of_one_name_at_once_make_one_schedule(
+    connect_api: Connect, environment: dict[str, str], client: Client, world: World
+) -> None:
+    others = [connect_api(environment) for _ in range(4)]
+    with ThreadPoolExecutor(max_workers=len(others)) as senders:
+        answers = list(senders.map(lambda each: each.put("/v1/schedules/by-name/one", HOURLY), others))
+    assert sorted(answer.status for answer in answers) == [200, 200, 200, 201]
+    assert world.sql("select count(*) from schedule") == [[1]]
+
+
+def test_a_run_is_made_now_at_a_second_of_its_own(client: Client, world: World) -> None:
+    made = client.create(cron="* * * * *")
+    path = f"/v1/schedules/{made['id']}/trigger"
+    first = client.post(path)
+    assert (first.status, first.document["scheduled_for"]) == (201, "2026-12-01T09:00:01Z")
+    assert (first.document["trigger"], first.document["attempts"]) == ("manual", [])
+    assert first.headers["Location"] == f"/live/v1/runs/{first.document['id']}"
+    assert client.post(path).document["scheduled_for"] == "2026-12-01T09:00:02Z"
+    assert world.sql("select state from job_run where trigger = 'manual'") == [["queued"], ["queued"]]
+
+
+def test_a_run_by_hand_takes_no_occurrences_place(client: Client, world: World) -> None:
+    made = client.create(cron="* * * * *")
+    world.clock.set("09:00:59")
+    assert client.post(f"/v1/schedules/{made['id']}/trigger").document["scheduled_for"] == "2026-12-01T09:01:01Z"
+    hourly = client.create(cron="0 * * * *")
+    world.clock.set("09:59:59")
+    assert client.post(f"/v1/schedules/{hourly['id']}/trigger").document["scheduled_for"] == "2026-12-01T10:00:01Z"
+    world.tick()
+    assert "2026-12-01T10:00:00Z" in scheduled(client, hourly)
+
+
+def test_a_paused_schedule_runs_by_hand_and_a_deleted_one_does_not(client: Client, world: World) -> None:
+    path = f"/v1/schedules/{client.create(rate='1 hour')['id']}"
+    client.post(f"{path}/pause")
+    assert client.post(f"{path}/trigger").status == 201
+    client.delete(path)
+    assert client.post(f"{path}/trigger").status == 404
+
+
+def test_a_run_by_hand_is_one_run_under_one_idempotency_key(client: Client, world: World) -> None:
+    path = f"/v1/schedules/{client.create(rate='1 hour')['id']}/trigger"
+    runs = [client.post(path, Idempotency_Key="now").document["id"] for _ in range(2)]
+    assert runs[0] == runs[1]
+    assert world.sql("select count(*) from job_run") == [[1]]
+
+
+def test_a_stretch_of_the_past_is_made_once(client: Client, world: World) -> None:
+    made = client.create(cron="*/10 * * * *")
+    path = f"/v1/schedules/{made['id']}/backfill"
+    stretch = {"from": "2026-12-01T08:00:00Z", "until": "2026-12-01T08:30:00Z"}
+    assert client.post(path, stretch | {"dry_run": True}).document == {"occurrences": 3, "created": 3, "dry_run": True}
+    assert scheduled(client, made) == []
+    assert client.post(path, stretch).document == {"occurrences": 3, "created": 3, "dry_run": False}
+    assert client.post(path, stretch | {"until": "2026-12-01T08:40:00Z"}).document["created"] == 1
+    assert scheduled(client, made) == [f"2026-12-01T08:{minute}0:00Z" for minute in range(4)]
+    rows = world.sql("select distinct trigger, state, due_at > scheduled_for from job_run")
+    assert rows == [["backfill", "queued", True]]
+
+
+@pytest.mark.parametrize(
+    ("stretch", "pointers"),
+    [
+        ({}, ["/from", "/until"]),
+        ({"from": "2026-12-01T08:00:00Z", "until": "2026-12-01T10:00:00Z"}, ["/until"]),
+        ({"from": "2026-12-01T08:00:00Z", "until": "2026-12-01T08:00:00Z"}, ["/until"]),
+        ({"from": "2026-10-01T08:00:00Z", "until": "2026-12-01T08:00:00Z"}, ["/from"]),
+        ({"from": "2026-11-28T00:00:00Z", "until": "2026-12-01T08:00:00Z"}, ["/until"]),
+        ({"from": "2026-12-01T08:00:00Z", "until": "2026-12-01T08:30:00Z", "most": 29}, ["/until"]),
+        ({"from": "2026-12-01T08:00:00Z", "until": "2026-12-01T08:30:00Z", "most": 1001}, ["/most"]),
+    ],
+)
+def test_a_stretch_that_can_not_be_made_makes_nothing(
+    client: Client, world: World, stretch: dict[str, Any], pointers: list[str]
+) -> None:
+    made = client.create(cron="* * * * *")
+    world.sql("delete from job_run")
+    answer = client.post(f"/v1/schedules/{made['id']}/backfill", stretch)
+    assert (answer.status, answer.pointers) == (400, pointers)
+    assert world.sql("select count(*) from job_run") == [[0]]
+
+
+def test_all_schedules_of_a_label_are_paused_and_resumed(client: Client, world: World) -> None:
+    made = [client.create(labels={"team": team}) for team in ("a", "a", "b")]
+    answer = client.post("/v1/schedules/pause", {"labels": {"team": "a"}, "reason": "holidays"}, Idempotency_Key="p")
+    assert answer.document == {"matched": 2, "changed": 2, "remaining": 0}
+    assert (
+        client.post(
+            "/v1/schedules/pause", {"labels": {"team": "a"}, "reason": "holidays"}, Idempotency_Key="p"
+        ).document
+        == answer.document
+    )
+    assert client.post("/v1/schedules/pause", {"labels": {"team": "a"}}).document["matched"] == 0
+    states = [client.get(f"/v1/schedules/{each['id']}").document["status"] for each in made]
+    assert states == ["paused", "paused", "active"]
+    world.clock.move(seconds=5)
+    assert client.post("/v1/schedules/resume", {"labels": {"team": "a"}}).document["changed"] == 2
+    assert client.get("/v1/schedules", status="active").document["schedules"].__len__() == 3
+
+
+@pytest.mark.parametrize("body", [{}, {"labels": {}}, {"labels": {"a b": "c"}}, {"labels": None}])
+def test_no_label_means_no_schedule(client: Client, body: dict[str, Any]) -> None:
+    client.create()
+    assert client.post("/v1/schedules/pause", body).status == 400
+    assert client.get("/v1/schedules", status="active").document["schedules"]
