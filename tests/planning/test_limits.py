@@ -1,16 +1,20 @@
 """`max_runs`: a schedule makes so many runs and no more, whatever is changed, taken back or planned twice."""
 
+import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from scheduler.planning import plan
-from scheduler.schedules import Schedule
+from scheduler.schedules import Definition, Schedule
 from scheduler.store.connection import Database
 from scheduler.timing import Late, Misfire, Timing
 
 from tests.depot import Depot
-from tests.world import RETENTION, World, utc
+from tests.planning.test_races import TIMINGS, Tenant, settle_clock, tick
+from tests.world import RETENTION, Hands, World, utc
 
 
 def left(world: World, schedule: Schedule) -> int | None:
@@ -108,3 +112,35 @@ def test_two_planners_at_once_make_no_run_too_many(world: World, connect: Callab
                 each.result(timeout=60)
     assert {len(world.planned(schedule)) for schedule in schedules} == {5}
     assert {left(world, schedule) for schedule in schedules} == {0}
+
+
+class Limited(Tenant):
+    """A tenant whose schedules all make seven runs at most, whatever is changed."""
+
+    def _definition(self) -> Definition:
+        timing = replace(self.random.choice(TIMINGS), max_runs=7)
+        return Definition(name=None, timing=timing, url="https://hook.example/", headers=(), payload=None)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_left_and_what_was_made_are_the_limit_in_whatever_order_things_happen(
+    world: World, connect: Callable[[], Database], seed: int
+) -> None:
+    chance = random.Random(seed)
+    clocks = [world.clock, Hands()]
+    tenant, planner = Limited(world, world.database, world.clock, seed), connect()
+    for _ in range(80):
+        match chance.randrange(6):
+            case 0 | 1:
+                tick(planner, clocks[1])
+            case 2:
+                world.clock.move(seconds=chance.choice((1, 45, 600)))
+                clocks[1].set(world.clock.now + timedelta(minutes=chance.choice((-60, 0, 0, 60))))
+            case _:
+                tenant.act()
+    settle_clock(world, clocks)
+    rows = world.sql(
+        "select s.runs_left, (select count(*) from job_run as r where r.schedule_id = s.id) from schedule as s"
+    )
+    assert {left_over + made for left_over, made in rows} == {7}
+    assert min(left_over for left_over, _ in rows) >= 0
