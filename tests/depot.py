@@ -12,7 +12,7 @@ from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
 from scheduler.breaker import BreakerPolicy
 from scheduler.delivery import Courier, Message
-from scheduler.dispatch import Sent, dispatch, sweep
+from scheduler.dispatch import Dispatcher, Sent, sweep
 from scheduler.http.client import Client
 from scheduler.leases import DEFAULT_BREAKER, Claim, claim
 from scheduler.runs import id_prefix
@@ -182,7 +182,8 @@ class Depot:
         )
 
     def dispatch(self, more_time: Callable[[], bool] = lambda: True) -> Sent:
-        return dispatch(self.world.database, self.runs.queue, self.world.clock, more_time=more_time)
+        dispatcher = Dispatcher(database=self.world.database, queue=self.runs.queue, clock=self.world.clock)
+        return dispatcher.dispatch(more_time=more_time)
 
     def sweep(self) -> Sent:
         return sweep(self.world.database, self.runs.queue, self.world.clock, more_time=lambda: True)

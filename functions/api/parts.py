@@ -10,6 +10,7 @@ import queries
 from aws_lambda_powertools import Logger
 from scheduler.aws import keys, queue
 from scheduler.aws.logins import login_of
+from scheduler.dispatch import Dispatcher
 from scheduler.history import History
 from scheduler.idempotency import Idempotency
 from scheduler.limits import Limits
@@ -26,7 +27,7 @@ class Parts:
 
     database: Database
     clock: Clock
-    runs: queue.Queue
+    dispatcher: Dispatcher
     scheduling: Scheduling
     history: History
     idempotency: Idempotency
@@ -43,7 +44,13 @@ def connect(settings: Settings, clock: Clock, logger: Logger) -> Parts:
     return Parts(
         database=database,
         clock=clock,
-        runs=queue.connect(settings.queue_url),
+        dispatcher=Dispatcher(
+            database=database,
+            queue=queue.connect(settings.queue_url),
+            clock=clock,
+            tenant_queued=settings.tenant_queued,
+            tenant_concurrency=settings.tenant_concurrency,
+        ),
         scheduling=Scheduling(database=database, clock=clock, retention=retention),
         history=History(database=database, clock=clock),
         idempotency=Idempotency(database=database, clock=clock, seal=signing_keys),

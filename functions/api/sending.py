@@ -3,7 +3,6 @@
 from uuid import UUID
 
 from parts import Parts, Request
-from scheduler.dispatch import dispatch
 from scheduler.errors import DatabaseUnavailable
 from scheduler.store.connection import StatementRefused
 
@@ -13,7 +12,7 @@ def send_soon(parts: Parts, request: Request, schedule_id: UUID) -> None:
 
     def send() -> None:
         try:
-            dispatch(parts.database, parts.runs, parts.clock, more_time=request.more_time, schedule_id=schedule_id)
+            parts.dispatcher.dispatch(more_time=request.more_time, schedule_id=schedule_id)
         except (DatabaseUnavailable, StatementRefused) as error:
             # The change is committed, and the planner sends what is left: the caller has nothing to repeat.
             parts.logger.warning("runs.left_to_the_planner", schedule_id=str(schedule_id), error=str(error))

@@ -90,15 +90,6 @@ class Dispatcher:
         return bool(rows[0]["held_back"])
 
 
-def dispatch(
-    database: Database, queue: Queue, clock: Clock, *, more_time: Callable[[], bool], schedule_id: UUID | None = None
-) -> Sent:
-    """One dispatch within the default limits."""
-    return Dispatcher(database=database, queue=queue, clock=clock).dispatch(
-        more_time=more_time, schedule_id=schedule_id
-    )
-
-
 def send_next(database: Database, queue: Queue, clock: Clock, schedule_ids: Collection[UUID]) -> Sent:
     """Sends, of each schedule, the oldest run that waits for an earlier one to end."""
     with database.transaction() as transaction:

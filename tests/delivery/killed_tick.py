@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import boto3
 from scheduler.aws.queue import Queue
-from scheduler.dispatch import dispatch, sweep
+from scheduler.dispatch import Dispatcher, sweep
 from scheduler.planning import plan
 from scheduler.store.connection import Database, Login, Transaction
 
@@ -37,7 +37,7 @@ def main(host: str, port: str, name: str, user: str, password: str, url: str, no
         return datetime.fromisoformat(now)
 
     plan(database, clock, retention=timedelta(days=30), more_time=lambda: True)
-    dispatch(database, queue, clock, more_time=lambda: True)
+    Dispatcher(database=database, queue=queue, clock=clock).dispatch(more_time=lambda: True)
     sweep(database, queue, clock, more_time=lambda: True)
     database.close()
 
