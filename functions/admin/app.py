@@ -30,6 +30,7 @@ def parts() -> tuple[Database, keys.Keys]:
     return Database(login_of(settings)), keys.connect(settings.signing_key_id)
 
 
+@logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """The answer holds the key and the secret, this once; bad input is answered with `errors`, and nothing is stored."""
     try:

@@ -21,6 +21,7 @@ def parts() -> Database:
     return Database(login_of(Settings.from_environment()))
 
 
+@logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """A key that is unknown, revoked or expired is a 401; a database that can't be asked is a 500, never an allow."""
     scheme, _, text = event["authorizationToken"].partition(" ")

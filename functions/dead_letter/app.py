@@ -19,6 +19,7 @@ def parts() -> Database:
     return Database(login_of(Settings.from_environment()))
 
 
+@logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[Any]]:
     """Raises where the database is away: then every message stays."""
     put_all_back(parts(), database_clock, [record["body"] for record in event["Records"]], logger.info)

@@ -6,6 +6,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from figures import Figures
 from scheduler.aws import bus, keys, queue
 from scheduler.aws.logins import login_of
 from scheduler.breaker import BreakerPolicy
@@ -36,6 +37,7 @@ def parts() -> tuple[Settings, Database, queue.Queue, keys.Keys, Client, bus.Bus
     )
 
 
+@logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dict[str, str]]]:
     """Always answers with a list: an empty answer would delete the whole batch, an exception keep it."""
     settings, database, runs, signing_keys, client, events = parts()
@@ -43,6 +45,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
     def remaining() -> float:
         return context.get_remaining_time_in_millis() / 1000
 
+    figures = Figures(logger.info)
     courier = Courier(
         database=database,
         clock=database_clock,
@@ -54,7 +57,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
         ),
         deadline_seconds=settings.lease_times.deadline,
         remaining=remaining,
-        report=logger.info,
+        report=figures,
         tenant_concurrency=settings.tenant_concurrency,
         breaker=BreakerPolicy(failing_for=timedelta(days=settings.endpoint_failing_days)),
     )
@@ -64,6 +67,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
     except DatabaseUnavailable as error:
         # The planner publishes what is left; the batch's own answer must not be lost for it.
         logger.warning("outbox.unavailable", error=str(error))
+    figures.show()
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
 
 

@@ -25,6 +25,7 @@ def parts() -> tuple[Settings, Database]:
     return settings, Database(login_of(settings))
 
 
+@logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """For the timer, or as a custom resource for CloudFormation: a deploy does not wait for the audit."""
 

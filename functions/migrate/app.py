@@ -12,6 +12,7 @@ from scheduler.store.migrations import upgrade
 logger = Logger()
 
 
+@logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """For CloudFormation, or by hand with any other event."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from figures import show
 from scheduler.aws import bus, queue
 from scheduler.aws.logins import login_of
 from scheduler.disabling import carry_out
@@ -19,6 +20,7 @@ from scheduler.schedules import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database
+from scheduler.watch import watch
 
 logger = Logger()
 # What a tick keeps for its last transaction; the next tick goes on from there.
@@ -34,6 +36,7 @@ def parts() -> tuple[Settings, Database, queue.Queue, bus.Bus]:
     return settings, database, queue.connect(settings.queue_url), bus.connect(settings.event_bus_name)
 
 
+@logger.inject_lambda_context
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Ignores the event: what is due is the database's to say, not the timer's."""
     settings, database, runs, events = parts()
@@ -76,4 +79,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
         "published": published,
     }
     logger.info("tick.done", **facts)
+    show(facts, watch(database, database_clock))
     return facts

@@ -28,6 +28,7 @@ from scheduler.leases import (
     Settlement,
     Verdict,
     claim,
+    lateness_ms,
     park,
     record,
 )
@@ -232,6 +233,7 @@ class _Batch:
             schedule_id=str(lease.schedule_id),
             tenant_id=str(lease.tenant_id),
             attempt=lease.attempt,
+            lateness_ms=lateness_ms(settlement),
             status=result.status if isinstance(result, Answer) else None,
             stage=result.stage.value if isinstance(result, Failure) else None,
             reason=settlement.reason and settlement.reason.value,

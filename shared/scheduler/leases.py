@@ -231,7 +231,7 @@ def _columns(settlement: Settlement) -> dict[str, object]:
         "origins": lease.origin,
         "unhealthy": int(result is not None and endpoint_failed(result)),
         "started_ats": settlement.started_at,
-        "lateness_ms": _lateness_ms(settlement),
+        "lateness_ms": lateness_ms(settlement),
         "stages": stage and stage.value,
         "statuses": answer and answer.status,
         "details": storable(result.detail.encode("utf-8", "replace")) if isinstance(result, Failure) else None,
@@ -245,8 +245,8 @@ def _columns(settlement: Settlement) -> dict[str, object]:
     }
 
 
-def _lateness_ms(settlement: Settlement) -> int:
-    # A retry is late against the time it was put off to, the others against the time the run was due.
+def lateness_ms(settlement: Settlement) -> int:
+    """How late the attempt began, in milliseconds: a retry against the time it was put off to, others against the run's due."""
     lease = settlement.lease
     expected = lease.next_attempt_at if lease.failures else lease.due_at
     return round((settlement.started_at - expected) / timedelta(milliseconds=1))

@@ -17,6 +17,9 @@ class Context:
     """As much of a Lambda context as the function reads."""
 
     function_name = "api"
+    memory_limit_in_mb = 512
+    invoked_function_arn = "arn:aws:lambda:eu-west-1:123456789012:function:api"
+    aws_request_id = "3f0c2a4e-6b1d-4f6f-9f0a-5f1f3b1c2d3e"
 
     def get_remaining_time_in_millis(self) -> int:
         return 20_000

@@ -1,0 +1,51 @@
+-- name: oldest_due
+-- Since when the due run waits that waits longest: planned and held back by nobody, or in the queue. One look at each of the two
+-- partial indices; a run is never due before it is scheduled, which keeps the query out of the partitions ahead.
+select min(waiting.next_attempt_at) as since
+from (
+    (
+        select r.next_attempt_at
+        from job_run as r
+        inner join schedule as s on r.schedule_id = s.id
+        inner join tenant as t on r.tenant_id = t.id
+        where r.state = 'planned'
+            and r.held_by is null
+            and r.scheduled_for <= :now
+            and r.next_attempt_at <= :now
+            and t.status <> 'suspended'
+            and (
+                r.trigger <> 'schedule'
+                or r.redelivered_at is not null
+                or s.status = 'deleted'
+                or (
+                    s.status = 'active'
+                    and (s.held_until is null or s.held_until <= :now or r.scheduled_for >= s.held_until)
+                )
+            )
+        order by r.next_attempt_at
+        limit 1
+    )
+    union all
+    (
+        select r.next_attempt_at
+        from job_run as r
+        where r.state = 'queued' and r.scheduled_for <= :now and r.next_attempt_at <= :now
+        order by r.next_attempt_at
+        limit 1
+    )
+) as waiting
+
+-- name: calendars_behind
+-- How long the calendar waits that should have been planned first, those under a lock included; and how many wait for a person.
+select
+    min(next_fire_at) filter (where set_aside_at is null and next_fire_at <= :now) as since,
+    count(*) filter (where set_aside_at is not null) as set_aside
+from calendar
+where next_fire_at <= :now or set_aside_at is not null
+
+-- name: last_day
+-- The last day that has a partition.
+select max(to_date(right(c.relname, 8), 'YYYYMMDD')) as day
+from pg_inherits as i
+inner join pg_class as c on i.inhrelid = c.oid
+where i.inhparent = cast('job_run' as regclass)
