@@ -1,0 +1,133 @@
+"""Alarms and the dashboard stand on figures that exist, tell someone, and have a runbook each."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from local.project import PROJECT
+from tests.template.reading import Resolved
+
+_OPERATIONS = PROJECT / "docs" / "operations.md"
+
+
+@pytest.fixture(scope="module")
+def alarms(fresh: Resolved) -> dict[str, dict[str, Any]]:
+    return fresh.of_type("AWS::CloudWatch::Alarm")
+
+
+@pytest.fixture(scope="module")
+def shown() -> set[str]:
+    """The names of all figures that functions write."""
+    sources = [path.read_text() for path in (PROJECT / "functions").glob("*/figures.py")]
+    return {name for source in sources for name in re.findall(r'"([A-Z][A-Za-z]+)"', source)}
+
+
+@pytest.fixture(scope="module")
+def board(fresh: Resolved) -> list[dict[str, Any]]:
+    [dashboard] = fresh.of_type("AWS::CloudWatch::Dashboard").values()
+    widgets: list[dict[str, Any]] = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
+    return widgets
+
+
+def _figures(alarm: dict[str, Any]) -> set[tuple[str, str]]:
+    """Namespace and name of what an alarm looks at."""
+    if "MetricName" in alarm:
+        return {(alarm["Namespace"], alarm["MetricName"])}
+    metrics = [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
+    return {(each["Namespace"], each["MetricName"]) for each in metrics}
+
+
+def test_every_alarm_tells_the_topic_when_it_begins_and_when_it_ends(alarms: dict[str, dict[str, Any]]) -> None:
+    for alarm in alarms.values():
+        assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmTopic"}]
+
+
+def test_alarms_on_our_own_figures_look_at_figures_that_are_written(
+    alarms: dict[str, dict[str, Any]], shown: set[str]
+) -> None:
+    looked_at = {name for alarm in alarms.values() for space, name in _figures(alarm) if space == "Carillon"}
+    assert looked_at
+    assert looked_at <= shown
+
+
+def test_what_must_not_stop_has_its_alarm(alarms: dict[str, dict[str, Any]]) -> None:
+    looked_at = {figure for alarm in alarms.values() for figure in _figures(alarm)}
+    assert {
+        ("Carillon", "Ticks"),
+        ("Carillon", "PlannerLag"),
+        ("Carillon", "OldestDueRun"),
+        ("Carillon", "Lateness"),
+        ("Carillon", "CalendarsSetAside"),
+        ("Carillon", "PartitionDaysAhead"),
+        ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
+        ("AWS/Lambda", "Errors"),
+        ("AWS/Lambda", "Throttles"),
+        ("AWS/ApiGateway", "5XXError"),
+        ("AWS/RDS", "DatabaseConnections"),
+    } <= looked_at
+
+
+def test_a_planner_that_says_nothing_for_three_minutes_is_an_alarm(alarms: dict[str, dict[str, Any]]) -> None:
+    alarm = alarms["PlannerStoppedAlarm"]
+    assert alarm["TreatMissingData"] == "breaching"
+    assert alarm["Period"] * alarm["EvaluationPeriods"] == 180
+
+
+def test_partitions_are_missed_two_weeks_before_they_are_needed(alarms: dict[str, dict[str, Any]]) -> None:
+    alarm = alarms["PartitionsAlarm"]
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 14)
+
+
+def test_the_connections_alarm_comes_before_the_budget_is_spent(
+    alarms: dict[str, dict[str, Any]], template: dict[str, Any]
+) -> None:
+    budget = template["Mappings"]["Connections"]["Budget"]
+    assert alarms["ConnectionsAlarm"]["Threshold"] == budget["Alarm"] < budget["Sum"]
+
+
+def test_errors_of_every_function_count(alarms: dict[str, dict[str, Any]], fresh: Resolved) -> None:
+    metrics = [each for each in alarms["FunctionErrorsAlarm"]["Metrics"] if "MetricStat" in each]
+    counted = {each["MetricStat"]["Metric"]["Dimensions"][0]["Value"]["Ref"] for each in metrics}
+    assert counted == set(fresh.of_type("AWS::Lambda::Function"))
+
+
+def test_no_id_is_a_dimension(alarms: dict[str, dict[str, Any]], board: list[dict[str, Any]]) -> None:
+    sources = [path.read_text() for path in (PROJECT / "functions").glob("*/figures.py")]
+    dimensions = {name for source in sources for name in re.findall(r'add_dimension\("(\w+)"', source)}
+    assert dimensions == {"outcome", "stage"}
+    assert "tenant" not in json.dumps([alarms, board])
+
+
+def test_the_dashboard_shows_figures_that_are_written_side_by_side(
+    board: list[dict[str, Any]], shown: set[str]
+) -> None:
+    ours = {
+        metric[1]
+        for widget in board
+        for metric in widget["properties"]["metrics"]
+        if isinstance(metric[0], str) and metric[0] == "Carillon"
+    }
+    assert ours <= shown
+    squares = [
+        (x, y)
+        for widget in board
+        for x in range(widget["x"], widget["x"] + widget["width"])
+        for y in range(widget["y"], widget["y"] + widget["height"])
+    ]
+    assert len(squares) == len(set(squares))
+    assert max(x for x, _ in squares) < 24
+
+
+def test_every_alarm_has_a_runbook_and_every_runbook_an_alarm(alarms: dict[str, dict[str, Any]]) -> None:
+    headings = set(re.findall(r"^### (\w+Alarm)$", _OPERATIONS.read_text(), re.MULTILINE))
+    assert headings == set(alarms)
+
+
+def test_alarms_of_this_account_may_publish_and_nobody_in_plain_text(fresh: Resolved) -> None:
+    [policy] = fresh.of_type("AWS::SNS::TopicPolicy").values()
+    allow, deny = policy["PolicyDocument"]["Statement"]
+    assert allow["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert allow["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+    assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
