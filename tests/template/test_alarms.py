@@ -2,10 +2,12 @@
 
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from benchmarks import cost
 from local.project import PROJECT
 from tests.template.reading import Resolved
 
@@ -131,3 +133,14 @@ def test_alarms_of_this_account_may_publish_and_nobody_in_plain_text(fresh: Reso
     assert allow["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
     assert allow["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
     assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
+
+
+def test_the_costs_count_every_alarm(alarms: dict[str, dict[str, Any]]) -> None:
+    assert len(alarms) == cost.ALARMS
+
+
+def test_runs_cost_less_in_full_batches_and_more_where_receivers_are_slow() -> None:
+    def total(**load: int) -> Decimal:
+        return sum(cost.per_million_runs(cost.Load(**load)).values(), Decimal(0))
+
+    assert total(answer_ms=200, batch=10) < total(answer_ms=200, batch=1) < total(answer_ms=2_000, batch=1)

@@ -39,7 +39,7 @@ _NEEDED = {
 # What Lambda itself does under a function's role: the failures of asynchronous invocations are sent with it.
 _BY_LAMBDA = {("sqs:SendMessage", "FailureQueue")}
 _ASYNCHRONOUS = {"Planner", "Maintenance", "Migrate"}
-# AWS's own policies, for what Lambda does under a function's role: logs, its network interfaces, traces, the mapping's receives.
+# AWS's own policies, for what Lambda does under a function's role: logs, network interfaces, traces, receives of the mapping.
 _MANAGED = {
     "AWSLambdaBasicExecutionRole",
     "AWSLambdaVPCAccessExecutionRole",
