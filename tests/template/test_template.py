@@ -144,11 +144,12 @@ def test_only_the_local_environment_asks_for_it() -> None:
     assert asked.pop("local") == {
         "Network": "none",
         "Database": "existing",
+        "Alarms": "plain",
         "LocalTargets": "on",
         "DatabaseTls": "off",
     }
     for parameters in asked.values():
-        assert not set(parameters) & {"Network", "Database", "LocalTargets", "DatabaseTls"}
+        assert not set(parameters) & {"Network", "Database", "Alarms", "LocalTargets", "DatabaseTls"}
 
 
 def test_all_functions_run_on_the_python_that_the_tests_run_on(template: dict[str, Any]) -> None:

@@ -1,0 +1,86 @@
+"""A newer version is deployed over runs in flight, and rolled back again: nothing is lost, nothing materialised twice."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+
+import pytest
+
+from local import release, tenant
+from local.children import wait_until
+from local.receiver import Receiver
+from local.stack import Stack
+from local.tenant import Tenant
+
+pytestmark = pytest.mark.deployed
+
+_PERIOD = timedelta(seconds=10)
+_WITHIN_SECONDS = 120
+# An occurrence this long ago must have arrived.
+_SETTLED = timedelta(seconds=8)
+
+
+@contextmanager
+def _another_version() -> Iterator[None]:
+    """While it lasts, the built package has other code than its sources, so a deploy makes new versions of everything."""
+    module = release.BUILD / "SchedulerLayer" / "python" / "scheduler" / "__init__.py"
+    text = module.read_text()
+    module.write_text(text + '\nNEXT_VERSION = "deployed over runs in flight"\n')
+    try:
+        yield
+    finally:
+        module.write_text(text)
+
+
+def _layer(stack: Stack) -> str:
+    """The version of our layer that the planner runs on."""
+    functions = stack.endpoint.client("lambda")
+    config = functions.get_function_configuration(FunctionName=stack.outputs["PlannerFunctionName"])
+    return str(config["Layers"][1]["Arn"])
+
+
+def _deploy(stack: Stack, release_name: str) -> None:
+    assert stack.notes.deployed is not None
+    release.deploy(stack.endpoint, {**stack.notes.deployed, "Release": release_name})
+
+
+def _keys(receiver: Receiver) -> set[str]:
+    return {post.key for post in receiver.received if post.verified}
+
+
+def _text(instant: datetime) -> str:
+    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _wait_for_more(receiver: Receiver, count: int) -> None:
+    already = len(_keys(receiver))
+    wait_until(lambda: len(_keys(receiver)) >= already + count, f"{count} more deliveries", seconds=_WITHIN_SECONDS)
+
+
+def test_a_deploy_and_a_roll_back_over_runs_in_flight_lose_and_double_nothing(
+    deployed: Stack, receiver: Receiver
+) -> None:
+    credentials = tenant.create(deployed, "upgraded")
+    receiver.secret = credentials.signing_secret
+    client = Tenant(api_url=deployed.api_url, credentials=credentials)
+    first = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=5)
+    made = client.create(name="rate", rate="10 seconds", start_at=_text(first), url=receiver.url("/rate"))
+    before = _layer(deployed)
+    _wait_for_more(receiver, 1)
+
+    with _another_version():
+        _deploy(deployed, "next")
+    assert _layer(deployed) != before
+    _wait_for_more(receiver, 1)
+
+    _deploy(deployed, "previous")
+    _wait_for_more(receiver, 1)
+
+    until = datetime.now(UTC) - _SETTLED
+    occurrences = [first + number * _PERIOD for number in range((until - first) // _PERIOD + 1)]
+    expected = {sha256((made["id"] + _text(each)).encode()).hexdigest() for each in occurrences}
+    wait_until(lambda: expected <= _keys(receiver), "every occurrence to arrive", seconds=_WITHIN_SECONDS)
+    planned = [run["scheduled_for"] for run in client.runs(made["id"])]
+    assert len(planned) == len(set(planned))
+    assert {_text(each) for each in occurrences} <= set(planned)
