@@ -79,5 +79,11 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
         "published": published,
     }
     logger.info("tick.done", **facts)
-    show(facts, watch(database, database_clock))
+    seen = watch(
+        database,
+        database_clock,
+        tenant_queued=settings.tenant_queued,
+        tenant_concurrency=settings.tenant_concurrency,
+    )
+    show(facts, seen)
     return facts

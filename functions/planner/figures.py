@@ -23,6 +23,7 @@ def show(facts: Mapping[str, int], seen: Watch) -> None:
     for fact, name in _COUNTS.items():
         metrics.add_metric(name, MetricUnit.Count, facts[fact])
     metrics.add_metric("CalendarsSetAside", MetricUnit.Count, seen.set_aside)
+    metrics.add_metric("EndpointsOpen", MetricUnit.Count, seen.endpoints_open)
     metrics.add_metric("PartitionDaysAhead", MetricUnit.Count, seen.partition_days_ahead)
     metrics.add_metric("OldestDueRun", MetricUnit.Seconds, seen.oldest_due.total_seconds())
     metrics.add_metric("PlannerLag", MetricUnit.Seconds, seen.planner_lag.total_seconds())

@@ -29,6 +29,7 @@ _NEEDED = {
     "DeadLetter": set[tuple[str, str]](),
     "Delivery": {
         ("sqs:ChangeMessageVisibility", "RunQueue"),
+        ("sqs:SendMessage", "RunQueue"),
         ("kms:Decrypt", "SigningKey"),
         ("events:PutEvents", "EventBus"),
     },

@@ -11,7 +11,9 @@ from scheduler.watch import Watch
 
 from local.project import PROJECT
 
-_NOTHING_BEHIND = Watch(oldest_due=timedelta(0), planner_lag=timedelta(0), set_aside=0, partition_days_ahead=62)
+_NOTHING_BEHIND = Watch(
+    oldest_due=timedelta(0), planner_lag=timedelta(0), set_aside=0, partition_days_ahead=62, endpoints_open=0
+)
 _TICK = {"runs": 7, "sent": 5, "swept": 1, "refused": 0, "published": 9}
 
 
@@ -48,7 +50,11 @@ def _attempt(event: str, *, stage: str | None = None, lateness_ms: int = 100) ->
 
 def test_a_tick_says_what_it_did_and_how_far_behind_the_system_is(capsys: pytest.CaptureFixture[str]) -> None:
     behind = Watch(
-        oldest_due=timedelta(seconds=90), planner_lag=timedelta(seconds=61), set_aside=2, partition_days_ahead=13
+        oldest_due=timedelta(seconds=90),
+        planner_lag=timedelta(seconds=61),
+        set_aside=2,
+        partition_days_ahead=13,
+        endpoints_open=3,
     )
     _load("planner").show(_TICK, behind)
     [line] = _written(capsys)
@@ -57,6 +63,7 @@ def test_a_tick_says_what_it_did_and_how_far_behind_the_system_is(capsys: pytest
     assert (line["Ticks"], line["RunsMaterialised"], line["RunsSent"]) == ([1], [7], [5])
     assert (line["OldestDueRun"], line["PlannerLag"]) == ([90], [61])
     assert (line["CalendarsSetAside"], line["PartitionDaysAhead"]) == ([2], [13])
+    assert line["EndpointsOpen"] == [3]
 
 
 def test_a_warm_planner_counts_each_tick_anew(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,13 @@
 -- name: oldest_due
--- Since when the due run waits that waits longest: planned and held back by nobody, or in the queue. One look at each of the two
--- partial indices; a run is never due before it is scheduled, which keeps the query out of the partitions ahead.
+-- Since when the due run waits that waits longest: planned and held back by nobody, its tenant within its share, or in the queue.
+-- A run is never due before it is scheduled, which keeps the query out of the partitions ahead.
+with queued as (
+    select r.tenant_id, count(*) as runs
+    from job_run as r
+    where r.state = 'queued'
+    group by r.tenant_id
+)
+
 select min(waiting.next_attempt_at) as since
 from (
     (
@@ -8,7 +15,11 @@ from (
         from job_run as r
         inner join schedule as s on r.schedule_id = s.id
         inner join tenant as t on r.tenant_id = t.id
+        left join queued on r.tenant_id = queued.tenant_id
+        left join tenant_load as load on r.tenant_id = load.tenant_id
         where r.state = 'planned'
+            and coalesce(queued.runs, 0) < cast(:tenant_queued as bigint)
+            and coalesce(load.in_flight, 0) < cast(:tenant_concurrency as integer)
             and r.held_by is null
             and r.scheduled_for <= :now
             and r.next_attempt_at <= :now
@@ -49,3 +60,7 @@ select max(to_date(right(c.relname, 8), 'YYYYMMDD')) as day
 from pg_inherits as i
 inner join pg_class as c on i.inhrelid = c.oid
 where i.inhparent = cast('job_run' as regclass)
+
+-- name: endpoints_open
+-- Tenants' endpoints that get nothing but probes at this moment.
+select count(*) as endpoints from endpoint where state <> 'closed'
