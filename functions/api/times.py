@@ -15,7 +15,7 @@ from parts import Parts, Request
 from response import Response
 from scheduler.exclusion_lists import ExclusionList, ExclusionLists
 from scheduler.foresight import ForeseenOccurrence, Foresight, foresee, foresee_new
-from scheduler.skipped import SkippedRange, list_skipped
+from scheduler.skipped_ranges import SkippedRange, list_skipped
 
 _LARGEST_ID = 2**63 - 1
 

@@ -32,14 +32,6 @@ class Calendar:
         return cls(id=row["id"], spec=calendar_spec(row), planned_through=row["planned_through"], made=made)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Lists:
-    """What the names of a timing's lists stand for at this moment."""
-
-    ids: tuple[UUID, ...] = ()
-    dates: tuple[date, ...] = ()
-
-
 def calendar_spec(row: Row) -> CalendarSpec:
     """The calendar that a row of the table describes."""
     return CalendarSpec(
@@ -72,13 +64,14 @@ def lock_calendars(
 
 def spec_of(transaction: Transaction, tenant_id: UUID, timing: Timing, now: datetime) -> CalendarSpec:
     """What a timing means for a tenant at `now`, with no row made of it. InvalidInput."""
-    return timing.calendar(now, _find_lists(transaction, tenant_id, timing.exclude).dates)
+    _, listed = _find_lists(transaction, tenant_id, timing.exclude)
+    return timing.calendar(now, listed)
 
 
 def _ensure(transaction: Transaction, tenant_id: UUID, timing: Timing, now: datetime) -> tuple[bool, int]:
     """Whether this transaction made the row, and its id. Waits for another transaction that is just making it."""
-    lists = _find_lists(transaction, tenant_id, timing.exclude)
-    spec = timing.calendar(now, lists.dates)
+    lists, listed = _find_lists(transaction, tenant_id, timing.exclude)
+    spec = timing.calendar(now, listed)
     key: dict[str, object] = {
         "kind": spec.kind.value,
         "expression": spec.expression,
@@ -86,7 +79,7 @@ def _ensure(transaction: Transaction, tenant_id: UUID, timing: Timing, now: date
         "gap": spec.gap.value,
         "overlap": spec.overlap.value,
         "anchor": spec.anchor,
-        "exclusion_key": _key(timing.exclude, lists.ids),
+        "exclusion_key": _key(timing.exclude, lists),
     }
     made = transaction.run(
         "schedules.add_calendar",
@@ -94,7 +87,7 @@ def _ensure(transaction: Transaction, tenant_id: UUID, timing: Timing, now: date
         next_fire_at=next_occurrence(spec, now),
         tzdata_version=tzdata_version(),
         own_dates=sorted(set(timing.exclude.dates)),
-        exclusion_lists=list(lists.ids),
+        exclusion_lists=lists,
         excluded_dates=list(spec.excluded),
         on_excluded=timing.exclude.on_excluded.value,
         **key,
@@ -103,9 +96,10 @@ def _ensure(transaction: Transaction, tenant_id: UUID, timing: Timing, now: date
     return bool(made), rows[0]["id"]
 
 
-def _find_lists(transaction: Transaction, tenant_id: UUID, exclude: Exclude) -> _Lists:
+def _find_lists(transaction: Transaction, tenant_id: UUID, exclude: Exclude) -> tuple[list[UUID], set[date]]:
+    """What the names of a timing's lists stand for at this moment: their ids, sorted, and their dates."""
     if not exclude.lists:
-        return _Lists()
+        return [], set()
     rows = {
         row["name"]: row for row in transaction.run("exclusions.hold", tenant_id=tenant_id, names=list(exclude.lists))
     }
@@ -116,10 +110,7 @@ def _find_lists(transaction: Transaction, tenant_id: UUID, exclude: Exclude) -> 
     ]
     if missing:
         raise InvalidInput(*missing)
-    return _Lists(
-        ids=tuple(sorted(row["id"] for row in rows.values())),
-        dates=tuple(sorted({each for row in rows.values() for each in row["dates"]})),
-    )
+    return sorted(row["id"] for row in rows.values()), {each for row in rows.values() for each in row["dates"]}
 
 
 def _key(exclude: Exclude, lists: Sequence[UUID]) -> str:

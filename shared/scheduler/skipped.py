@@ -1,15 +1,13 @@
-"""Skipped ranges: what a schedule was expected to do and did not, with the reason, range by range and never row by row."""
+"""What a schedule was expected to do and did not is recorded with its reason, range by range and never row by row."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Self
 from uuid import UUID
 
 from scheduler.calendar.occurrences import count_occurrences, last_occurrence, next_occurrence
 from scheduler.calendar.spec import CalendarSpec, excluded_only
-from scheduler.errors import NotFound
-from scheduler.store.connection import Database, Row, Transaction
+from scheduler.store.connection import Transaction
 from scheduler.timing import TICK
 
 
@@ -26,23 +24,6 @@ class SkipReason(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SkippedRange:
-    """`occurrences` of them, from the first to the last, both included."""
-
-    id: int
-    first_scheduled_for: datetime
-    last_scheduled_for: datetime
-    occurrences: int
-    reason: SkipReason
-    recorded_at: datetime
-
-    @classmethod
-    def from_row(cls, row: Row) -> Self:
-        """The range of a row, whose columns are its fields."""
-        return cls(**(row | {"reason": SkipReason(row["reason"])}))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
     """As much of a schedule as decides what it owes.
 
@@ -56,24 +37,6 @@ class Standing:
     end_at: datetime | None
     held_until: datetime | None
     complete: bool
-
-
-def list_skipped(
-    database: Database, tenant_id: UUID, schedule_id: UUID, *, before: tuple[datetime, int], most: int
-) -> list[SkippedRange]:
-    """At most `most` ranges of a schedule before the keyset (last_scheduled_for, id), newest first. NotFound."""
-    with database.transaction() as transaction:
-        if not transaction.run("schedules.get", tenant_id=tenant_id, id=schedule_id):
-            raise NotFound(f"no schedule {schedule_id}")
-        rows = transaction.run(
-            "skipped.list",
-            tenant_id=tenant_id,
-            schedule_id=schedule_id,
-            before_at=before[0],
-            before_id=before[1],
-            most=most,
-        )
-    return [SkippedRange.from_row(row) for row in rows]
 
 
 def record_hold(transaction: Transaction, new: Standing, spec: CalendarSpec, *, now: datetime) -> None:

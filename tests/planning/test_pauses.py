@@ -6,7 +6,7 @@ import pytest
 from scheduler.errors import InvalidInput, NotFound
 from scheduler.holding import expire_held
 from scheduler.schedules import LONGEST_PAUSE, Pause, Status
-from scheduler.skipped import list_skipped
+from scheduler.skipped_ranges import list_skipped
 from scheduler.timing import Timing
 
 from tests.depot import Depot
