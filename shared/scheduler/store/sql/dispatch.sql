@@ -8,6 +8,10 @@ with queued as (
     select r.tenant_id, count(*) as runs
     from job_run as r
     where r.state = 'queued'
+        and (
+            cast(:schedule_id as uuid) is null
+            or r.tenant_id = (select s.tenant_id from schedule as s where s.id = :schedule_id)
+        )
     group by r.tenant_id
 ),
 
