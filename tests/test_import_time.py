@@ -9,7 +9,7 @@ import pytest
 
 _PROJECT = Path(__file__).parents[1]
 # migrate is not here: it runs once a deploy, on alembic.
-_NAMES = ("admin", "api", "authorizer", "maintenance", "planner")
+_NAMES = ("admin", "api", "authorizer", "dead_letter", "delivery", "maintenance", "planner")
 _MOST = 1.5
 _TRIES = 9
 # Processor time, since the machine may have other work; the least of several, since noise only adds.

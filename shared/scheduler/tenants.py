@@ -51,14 +51,17 @@ def create_tenant(
     *,
     new_id: Callable[[], UUID],
     entropy: Callable[[int], bytes],
+    tenant_id: UUID | None = None,
 ) -> NewTenant:
     """Makes a tenant, an API key with all scopes and a signing secret. `entropy(n)` returns n random bytes.
+
+    Under the given id, or a new one.
 
     InvalidInput for a name that is not a text of 1 to 200 characters.
     """
     if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidInput(Problem(pointer="/name", detail="must be a printable text of 1 to 200 characters"))
-    tenant_id, key_id, secret_id = new_id(), new_id(), new_id()
+    tenant_id, key_id, secret_id = tenant_id or new_id(), new_id(), new_id()
     api_key = "ck_" + base64.urlsafe_b64encode(entropy(_KEY_BYTES)).rstrip(b"=").decode()
     secret = SigningSecret(key=entropy(_SECRET_BYTES)).text
     ciphertext = keys.encrypt(tenant_id, secret)
