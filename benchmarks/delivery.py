@@ -27,6 +27,7 @@ import requests
 from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
 from scheduler.delivery import Courier, Message
+from scheduler.disabling import carry_out
 from scheduler.http.client import Client
 from scheduler.runs import id_prefix
 from scheduler.schedules import Definition, Scheduling
@@ -183,7 +184,7 @@ def _courier(
         queue=Queue(None, "none"),
         keys=keys,
         client=client,
-        scheduling=scheduling,
+        disable=lambda more_time: carry_out(scheduling, more_time=more_time),
         deadline_seconds=5.0,
         remaining=lambda: 30.0,
         report=lambda *_, **__: None,

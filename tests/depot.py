@@ -12,6 +12,7 @@ from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
 from scheduler.breaker import BreakerPolicy
 from scheduler.delivery import Courier, Message
+from scheduler.disabling import carry_out
 from scheduler.dispatch import Dispatcher, Sent, sweep
 from scheduler.http.client import Client
 from scheduler.leases import DEFAULT_BREAKER, Claim, claim
@@ -154,7 +155,9 @@ class Depot:
             queue=self.runs.queue,
             keys=self.keys,
             client=self.client,
-            scheduling=replace(self.world.scheduling, database=database or self.world.database),
+            disable=lambda more_time: carry_out(
+                replace(self.world.scheduling, database=database or self.world.database), more_time=more_time
+            ),
             deadline_seconds=5.0,
             remaining=self._remaining,
             report=report,

@@ -1,5 +1,6 @@
 """An SQS batch of run ids: each is delivered, and the messages that must come back are reported."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -15,7 +16,6 @@ from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
 from scheduler.lease_times import MARGIN_SECONDS
 from scheduler.outbox import publish
-from scheduler.schedules import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database
@@ -52,9 +52,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
         queue=runs,
         keys=signing_keys,
         client=client,
-        scheduling=Scheduling(
-            database=database, clock=database_clock, retention=timedelta(days=settings.retention_days)
-        ),
+        disable=lambda more_time: _disable(settings, database, more_time),
         deadline_seconds=settings.lease_times.deadline,
         remaining=remaining,
         report=figures,
@@ -69,6 +67,15 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
         logger.warning("outbox.unavailable", error=str(error))
     figures.show()
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
+
+
+def _disable(settings: Settings, database: Database, more_time: Callable[[], bool]) -> None:
+    # Imported when an outcome orders it, which is seldom: the calendars behind it are half of what is ours at a cold start.
+    from scheduler.disabling import carry_out  # noqa: PLC0415
+    from scheduler.schedules import Scheduling  # noqa: PLC0415
+
+    retention = timedelta(days=settings.retention_days)
+    carry_out(Scheduling(database=database, clock=database_clock, retention=retention), more_time=more_time)
 
 
 def _message(record: dict[str, Any]) -> Message:

@@ -4,10 +4,11 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from scheduler.calendars import Calendar
+from scheduler.look_ahead import LOOK_AHEAD
 from scheduler.materialising import advance, materialise, span
 from scheduler.skipped import Standing, account_for_pause, take_back_later
 from scheduler.store.connection import Transaction
-from scheduler.timing import LOOK_AHEAD, TICK
+from scheduler.timing import TICK
 
 
 def settle(transaction: Transaction, old: Standing, calendar: Calendar, *, now: datetime, retention: timedelta) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from scheduler.delivery import Report, parse_run_id
 from scheduler.leases import put_back
+from scheduler.report import Report
+from scheduler.runs import parse_run_id
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database
 

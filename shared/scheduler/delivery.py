@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
 from uuid import UUID
 
 from scheduler.attempt import Anchor, attempt, waits_in_queue
 from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
 from scheduler.breaker import BreakerPolicy
-from scheduler.disabling import carry_out
 from scheduler.dispatch import send_next
 from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
@@ -32,8 +30,8 @@ from scheduler.leases import (
     park,
     record,
 )
-from scheduler.runs import State
-from scheduler.schedules import Scheduling
+from scheduler.report import Report
+from scheduler.runs import State, parse_run_id
 from scheduler.shares import TENANT_CONCURRENCY
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
@@ -64,22 +62,19 @@ class Message:
     receives: int
 
 
-class Report(Protocol):
-    """Told of each outcome: one event name, facts as fields."""
-
-    def __call__(self, event: str, /, **facts: object) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Courier:
-    """The use case over its parts. `remaining` is the seconds that this invocation still has."""
+    """The use case over its parts. `remaining` is the seconds that this invocation still has.
+
+    `disable` carries out what outcomes have ordered to be disabled (see scheduler.disabling), while it is given time.
+    """
 
     database: Database
     clock: Clock
     queue: Queue
     keys: Keys
     client: Client
-    scheduling: Scheduling
+    disable: Callable[[Callable[[], bool]], object]
     deadline_seconds: float
     remaining: Callable[[], float]
     report: Report
@@ -103,7 +98,7 @@ class Courier:
             if batch.freed:
                 send_next(self.database, self.queue, self.clock, batch.freed)
             if batch.disables:
-                carry_out(self.scheduling, more_time=lambda: self.remaining() > MARGIN_SECONDS)
+                self.disable(lambda: self.remaining() > MARGIN_SECONDS)
         except (DatabaseUnavailable, StatementRefused) as error:
             self.report("delivery.database_failed", error=str(error))
 
@@ -239,11 +234,3 @@ class _Batch:
             reason=settlement.reason and settlement.reason.value,
             recorded=recorded,
         )
-
-
-def parse_run_id(body: str) -> UUID | None:
-    """The run id that a message body is, or None for any other text."""
-    try:
-        return UUID(body)
-    except ValueError:
-        return None

@@ -7,10 +7,10 @@ from itertools import batched
 from uuid import UUID
 
 from scheduler.aws.queue import MAX_DELAY_SECONDS, Message, Queue
+from scheduler.look_ahead import LOOK_AHEAD
 from scheduler.shares import TENANT_CONCURRENCY, TENANT_QUEUED
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
-from scheduler.timing import LOOK_AHEAD
 
 # Runs read at a time, and of them sent and marked at a time.
 _PAGE = 10_000

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
+from scheduler.look_ahead import LOOK_AHEAD
 from scheduler.materialising import Span, advance, materialise, span
 from scheduler.retiming import retime_outdated
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, StatementRefused, Transaction
-from scheduler.timing import LOOK_AHEAD
 
 # What one transaction takes on: calendars claimed, and occurrences after which it commits what it has.
 _CALENDARS = 250

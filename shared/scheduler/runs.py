@@ -45,3 +45,11 @@ def scheduled_for_of(run_id: UUID) -> datetime | None:
     if run_id.version != 7 or milliseconds % 1000 or milliseconds >= (_END - _EPOCH) / timedelta(milliseconds=1):
         return None
     return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def parse_run_id(body: str) -> UUID | None:
+    """The run id that a message body is, or None for any other text."""
+    try:
+        return UUID(body)
+    except ValueError:
+        return None

@@ -13,8 +13,6 @@ from scheduler.errors import InvalidExpression, InvalidInput, Problem
 
 # The window's lower end is inclusive, and a change at t leaves t itself to what was there before.
 TICK = timedelta(microseconds=1)
-# A timer interval, its precision on AWS and a tick's own time: what is due before the next tick has run is planned now.
-LOOK_AHEAD = timedelta(seconds=120)
 MOST_JITTER_SECONDS = 3_600
 MOST_GRACE_SECONDS = 86_400
 MOST_CAP = 1_000

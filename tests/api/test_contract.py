@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from scheduler import history, runs, schedules, skipped, timing
+from scheduler import history, look_ahead, runs, schedules, skipped, timing
 from scheduler.calendar.spec import Gap, OnExcluded, Overlap
 from scheduler.leases import Logged
 from scheduler.webhook import headers, request, retry, target
@@ -211,7 +211,7 @@ def test_its_limits_are_the_codes(
     assert f"{headers.MAX_HEADERS_BYTES:,} characters together" in said
     assert f"at most {request.MAX_BODY_BYTES:,} bytes" in schemas["Payload"]["description"]
     assert f"at most {timing.Misfire().grace_seconds} seconds past" in schemas["At"]["description"]
-    assert timedelta(minutes=2) == timing.LOOK_AHEAD
+    assert timedelta(minutes=2) == look_ahead.LOOK_AHEAD
     assert template["Parameters"]["HttpDeadlineSeconds"]["Default"] == 15
     authorizer = template["Resources"]["Api"]["Properties"]["Auth"]["Authorizers"]["TenantAuthorizer"]
     assert authorizer["Identity"]["ReauthorizeEvery"] == 30

@@ -18,10 +18,11 @@ from scheduler.calendar.occurrences import occurrences
 from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
 from scheduler.errors import InvalidInput, NotFound
+from scheduler.look_ahead import LOOK_AHEAD
 from scheduler.planning import plan
 from scheduler.schedules import Definition, Pause, Scheduling
 from scheduler.store.connection import Database
-from scheduler.timing import LOOK_AHEAD, Timing
+from scheduler.timing import Timing
 
 from tests.world import RETENTION, T0, Hands, World
 

@@ -23,7 +23,7 @@ _ACTION_OF = {
 }
 # Beyond the log in to the database, which all have: function -> what it does, and on what.
 _NEEDED = {
-    "Admin": {("kms:Encrypt", "SigningKey")},
+    "Admin": {("kms:Encrypt", "SigningKey"), ("kms:Decrypt", "SigningKey")},
     "Api": {("sqs:SendMessage", "RunQueue"), ("kms:Encrypt", "SigningKey"), ("kms:Decrypt", "SigningKey")},
     "Authorizer": set[tuple[str, str]](),
     "DeadLetter": set[tuple[str, str]](),
