@@ -8,7 +8,6 @@ from itertools import batched
 from typing import Any
 from uuid import UUID
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from scheduler.aws.clients import client
@@ -61,5 +60,7 @@ class Bus:
 
 def connect(name: str) -> Bus:
     """A bus over a client of its own."""
-    config = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 2, "mode": "standard"})
-    return Bus(client("events", config=config), name)
+    return Bus(
+        client("events", connect_timeout=3, read_timeout=5, retries={"max_attempts": 2, "mode": "standard"}),
+        name,
+    )

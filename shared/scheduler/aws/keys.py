@@ -5,7 +5,6 @@ from collections import OrderedDict
 from typing import Any
 from uuid import UUID
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from scheduler.aws.clients import client
@@ -61,8 +60,10 @@ class Keys:
 
 def connect(key_id: str) -> Keys:
     """Keys over a client of its own."""
-    config = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 3, "mode": "standard"})
-    return Keys(client("kms", config=config), key_id)
+    return Keys(
+        client("kms", connect_timeout=3, read_timeout=5, retries={"max_attempts": 3, "mode": "standard"}),
+        key_id,
+    )
 
 
 def _context(tenant_id: UUID) -> dict[str, str]:

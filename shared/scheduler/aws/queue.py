@@ -7,7 +7,6 @@ from itertools import batched
 from typing import Any
 from uuid import UUID
 
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from scheduler.aws.clients import client
@@ -76,10 +75,13 @@ class Queue:
 
 def connect(url: str) -> Queue:
     """A queue over a client of its own; short time-outs, since a tick's or a batch's time is bounded."""
-    config = Config(
-        connect_timeout=3,
-        read_timeout=10,
-        retries={"max_attempts": 3, "mode": "standard"},
-        max_pool_connections=_SENDERS,
+    return Queue(
+        client(
+            "sqs",
+            connect_timeout=3,
+            read_timeout=10,
+            retries={"max_attempts": 3, "mode": "standard"},
+            max_pool_connections=_SENDERS,
+        ),
+        url,
     )
-    return Queue(client("sqs", config=config), url)
