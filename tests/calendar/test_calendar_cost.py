@@ -1,4 +1,4 @@
-"""What the calendar may cost: beside croniter alone, over shared expressions, and for hostile text."""
+"""What the calendar may cost: over shared expressions, and for hostile text. `make bench` has its speed."""
 
 import contextlib
 import time
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-from croniter import croniter
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scheduler.calendar import days, grammar
@@ -16,33 +15,6 @@ from scheduler.calendar.spec import at, cron, rate
 from scheduler.errors import InvalidExpression
 
 START = datetime(2027, 1, 1, tzinfo=UTC)
-
-
-def _best(step: Callable[[], object], rounds: int = 5, steps: int = 60) -> float:
-    """Seconds a call in the best of some rounds, so that a busy machine disturbs neither side."""
-    times = []
-    for _ in range(rounds):
-        begun = time.perf_counter()
-        for _ in range(steps):
-            step()
-        times.append((time.perf_counter() - begun) / steps)
-    return min(times)
-
-
-@pytest.mark.parametrize("expression", ["* * * * *", "*/5 * * * *", "30 2 * * *", "0 9 * * 1-5", "0 0 29 2 *"])
-def test_the_next_in_any_zone_costs_at_most_one_and_a_half_times_croniter_in_utc(expression: str) -> None:
-    spec, latest = cron(expression, "America/New_York"), START
-
-    def ours() -> None:
-        nonlocal latest
-        latest = next_occurrence(spec, latest) or START
-
-    def theirs() -> None:
-        walker.get_next(datetime)
-
-    walker = croniter(expression, START)
-    # A walk on never asks the same again, so no memo of answers helps.
-    assert _best(ours) <= 1.5 * _best(theirs)
 
 
 def test_ten_thousand_schedules_that_share_an_expression_cost_one_computation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,11 +53,17 @@ def test_any_text_is_answered_in_bounds_and_only_with_the_grammars_own_error(tex
         lambda: at(text, "UTC"),
     ]
     for read in readings:
-        begun = time.process_time()
         answer = _answer(read)
-        assert time.process_time() - begun < 0.05
         assert answer.isprintable()
         assert len(answer) < 500
+        # The best of three: other work on the machine adds to processor time too.
+        assert any(_processor_seconds(read) < 0.05 for _ in range(3))
+
+
+def _processor_seconds(read: Callable[[], object]) -> float:
+    begun = time.process_time()
+    _answer(read)
+    return time.process_time() - begun
 
 
 def _answer(read: Callable[[], object]) -> str:
