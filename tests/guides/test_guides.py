@@ -1,0 +1,182 @@
+"""The guides' snippets do what the guides say; those of other languages are read by their own tools."""
+
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import boto3
+import pytest
+from moto import mock_aws
+from scheduler.calendar import spec
+from scheduler.webhook.request import Delivery, build_request
+from scheduler.webhook.signature import SigningSecret
+
+from tests.world import World
+
+_GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+_SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+_BLOCK = re.compile(r"```(\w+)\n(?:#|//|--) (\S+)\n(.*?)```", re.DOTALL)
+
+
+def snippets() -> dict[str, tuple[str, str]]:
+    """Language and text of each named snippet."""
+    found = [match for path in sorted(_GUIDES.glob("*.md")) for match in _BLOCK.findall(path.read_text())]
+    return {name: (language, text) for language, name, text in found}
+
+
+SNIPPETS = snippets()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """The Python snippets as modules, with a `receiving` that remembers keys and bodies in memory."""
+    for name, (language, text) in SNIPPETS.items():
+        if language == "python":
+            (tmp_path / name).write_text(text)
+    (tmp_path / "receiving.py").write_text(
+        "keys, bodies = set(), []\nwork = bodies.append\n\n"
+        "def is_new(key):\n    new = key not in keys\n    keys.add(key)\n    return new\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        patch.setenv("SIGNING_SECRET", _SECRET)
+        before = set(sys.modules)
+        yield tmp_path
+        for name in set(sys.modules) - before:
+            if getattr(sys.modules[name], "__file__", None) and str(tmp_path) in str(sys.modules[name].__file__):
+                del sys.modules[name]
+
+
+def load(folder: Path, name: str) -> ModuleType:
+    assert (folder / f"{name}.py").exists()
+    return importlib.import_module(name)
+
+
+def a_request(now: datetime | None = None) -> tuple[dict[str, str], bytes]:
+    """Headers and body of a real request of ours."""
+    delivery = Delivery(
+        schedule_id=UUID("4f9d1a52-7c36-4b8e-9e0f-2d6a85c1b3f7"),
+        run_id=UUID("01a2a935-b900-7c3a-8d1e-5f2b7a904d6e"),
+        scheduled_for=datetime(2026, 12, 24, 18, tzinfo=UTC),
+        attempt=1,
+        url="https://hook.example/",
+    )
+    now = now or datetime.fromtimestamp(time.time(), UTC)
+    built = build_request(delivery, secrets=[SigningSecret.parse(_SECRET)], now=now)
+    return dict(built.headers), built.body
+
+
+def test_the_verification_takes_ours_and_nothing_else(folder: Path) -> None:
+    verified = load(folder, "verify").verified
+    headers, body = a_request()
+    assert verified(_SECRET, headers, body)
+    other = headers["webhook-signature"]
+    assert verified(_SECRET, headers | {"webhook-signature": f"v1,AAAA {other}"}, body)
+    assert not verified(_SECRET, headers, body + b" ")
+    assert not verified(_SECRET, headers | {"webhook-id": "0" * 64}, body)
+    assert not verified("whsec_" + "A" * 43 + "=", headers, body)
+    assert not verified(_SECRET, {}, body)
+    assert not verified(_SECRET, *a_request(datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+def test_a_key_is_new_once_in_postgres(world: World) -> None:
+    world.sql(SNIPPETS["table.sql"][1])
+    statement = SNIPPETS["dedupe.sql"][1]
+    assert [world.sql(statement, key="k") for _ in range(2)] == [[["k"]], []]
+
+
+def test_a_key_is_new_once_in_dynamodb(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    is_new = load(folder, "dynamodb_dedupe").is_new
+    with mock_aws():
+        table = boto3.resource("dynamodb", region_name="eu-west-1").create_table(
+            TableName="received",
+            KeySchema=[{"AttributeName": "key", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "key", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        assert [is_new(table, "k"), is_new(table, "k"), is_new(table, "other")] == [True, False, True]
+
+
+def test_a_key_is_new_once_in_redis(folder: Path) -> None:
+    class Redis:
+        """SET with NX as its documentation says: None where the key is there."""
+
+        def __init__(self) -> None:
+            self.kept: dict[str, str] = {}
+
+        def set(self, key: str, value: str, *, nx: bool, ex: int) -> bool | None:
+            assert nx
+            assert ex > 24 * 3600
+            if key in self.kept:
+                return None
+            self.kept[key] = value
+            return True
+
+    is_new = load(folder, "redis_dedupe").is_new
+    redis = Redis()
+    assert [is_new(redis, "k"), is_new(redis, "k"), is_new(redis, "other")] == [True, False, True]
+
+
+def test_the_flask_receiver_works_once_for_each_key(folder: Path) -> None:
+    client = load(folder, "flask_app").app.test_client()
+    headers, body = a_request()
+    assert [client.post("/hook", data=body, headers=headers).status_code for _ in range(2)] == [204, 204]
+    assert client.post("/hook", data=body + b"x", headers=headers).status_code == 400
+    assert load(folder, "receiving").bodies == [body]
+
+
+def test_the_lambda_receiver_works_once_for_each_key(folder: Path) -> None:
+    handler = load(folder, "lambda_app").handler
+    headers, body = a_request()
+    event: dict[str, Any] = {
+        "version": "2.0",
+        "rawPath": "/hook",
+        "headers": {name.lower(): value for name, value in headers.items()},
+        "requestContext": {"http": {"method": "POST", "path": "/hook"}, "stage": "$default"},
+        "body": body.decode(),
+        "isBase64Encoded": False,
+    }
+    assert [handler(event, None)["statusCode"] for _ in range(2)] == [204, 204]
+    assert handler(event | {"body": "{}"}, None)["statusCode"] == 400
+    assert load(folder, "receiving").bodies == [body]
+
+
+def test_the_fastapi_receiver_is_python() -> None:
+    compile(SNIPPETS["fastapi_app.py"][1], "fastapi_app.py", "exec")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
+def test_the_node_receiver_is_javascript(tmp_path: Path) -> None:
+    path = tmp_path / "server.mjs"
+    path.write_text(SNIPPETS["server.mjs"][1])
+    subprocess.run(["node", "--check", path], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("name", [name for name, (language, _) in SNIPPETS.items() if language == "sh"])
+def test_a_command_is_read_by_the_shell_and_its_document_by_json(name: str) -> None:
+    text = SNIPPETS[name][1]
+    subprocess.run(["sh", "-n"], input=text, text=True, check=True, timeout=60)
+    for document in re.findall(r"-d '(.*?)'", text, re.DOTALL):
+        json.loads(document)
+
+
+def test_every_expression_of_the_move_is_taken() -> None:
+    text = (_GUIDES / "moving.md").read_text()
+    crons, rates = re.findall(r'"cron": "([^"]+)"', text), re.findall(r'"rate": "([^"]+)"', text)
+    assert len(crons) >= 5
+    for expression in crons:
+        spec.cron(expression, "UTC")
+    for expression in rates:
+        spec.rate(expression, datetime(2026, 1, 1, tzinfo=UTC))
