@@ -35,7 +35,7 @@ POST_BYTES = 4_000
 # A decrypted secret is kept for five minutes in each of at most 20 sandboxes; one decryption for so many runs.
 RUNS_A_DECRYPTION = 20
 FIGURES = 30
-ALARMS = 18
+ALARMS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from figures import show
 from scheduler.audit import audit
 from scheduler.aws.logins import login_of
 from scheduler.http.custom_resource import carry_out
@@ -52,4 +53,5 @@ def look_back(more_time: Callable[[], bool]) -> dict[str, Any]:
         logger.error("audit.missing", schedule_id=str(each.schedule_id), scheduled_for=each.scheduled_for.isoformat())
     facts = {"audited": done.looked_at, "missing": done.missing, "complete": done.complete}
     logger.info("audit.done", **facts)
+    show(done)
     return facts

@@ -22,11 +22,11 @@ _SETTLED = timedelta(seconds=8)
 
 
 @contextmanager
-def _another_version() -> Iterator[None]:
-    """While it lasts, the built package has other code than its sources, so a deploy makes new versions of everything."""
-    module = release.BUILD / "SchedulerLayer" / "python" / "scheduler" / "__init__.py"
+def _built_with(function: str, path: str, more: str) -> Iterator[None]:
+    """While it lasts, a built file ends in other code than its source: what a deploy then takes for the next version."""
+    module = release.BUILD / function / path
     text = module.read_text()
-    module.write_text(text + '\nNEXT_VERSION = "deployed over runs in flight"\n')
+    module.write_text(f"{text}\n{more}\n")
     try:
         yield
     finally:
@@ -69,7 +69,7 @@ def test_a_deploy_and_a_roll_back_over_runs_in_flight_lose_and_double_nothing(
     before = _layer(deployed)
     _wait_for_more(receiver, 1)
 
-    with _another_version():
+    with _built_with("SchedulerLayer", "python/scheduler/__init__.py", 'NEXT_VERSION = "deployed over runs in flight"'):
         _deploy(deployed, "next")
     assert _layer(deployed) != before
     _wait_for_more(receiver, 1)
@@ -84,3 +84,21 @@ def test_a_deploy_and_a_roll_back_over_runs_in_flight_lose_and_double_nothing(
     planned = [run["scheduled_for"] for run in client.runs(made["id"])]
     assert len(planned) == len(set(planned))
     assert {_text(each) for each in occurrences} <= set(planned)
+
+
+def test_a_deploy_whose_migration_fails_leaves_the_old_version_working(deployed: Stack, receiver: Receiver) -> None:
+    credentials = tenant.create(deployed, "not upgraded")
+    receiver.secret = credentials.signing_secret
+    client = Tenant(api_url=deployed.api_url, credentials=credentials)
+    client.create(name="rate", rate="10 seconds", url=receiver.url("/rate"))
+    _wait_for_more(receiver, 1)
+
+    broken = "def upgrade(login): raise RuntimeError('this revision does not apply')"
+    with (
+        _built_with("MigrateFunction", "app.py", broken),
+        pytest.raises(RuntimeError, match="this revision does not apply"),
+    ):
+        _deploy(deployed, "broken")
+
+    _wait_for_more(receiver, 2)
+    assert client.schedules()

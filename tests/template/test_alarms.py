@@ -63,6 +63,7 @@ def test_what_must_not_stop_has_its_alarm(alarms: dict[str, dict[str, Any]]) -> 
         ("Carillon", "Lateness"),
         ("Carillon", "CalendarsSetAside"),
         ("Carillon", "PartitionDaysAhead"),
+        ("Carillon", "AuditMissing"),
         ("AWS/SQS", "ApproximateNumberOfMessagesVisible"),
         ("AWS/Lambda", "Errors"),
         ("AWS/Lambda", "Throttles"),

@@ -113,6 +113,12 @@ def test_the_subnets_share_nothing_and_lie_in_two_zones(fresh: Resolved) -> None
     assert not any(each.get("MapPublicIpOnLaunch") for each in subnets)
 
 
+def test_migrations_wait_for_the_way_out_by_which_they_answer(fresh: Resolved) -> None:
+    named = {each["Ref"] for each in fresh.resources["Migrations"]["Properties"]["WayOut"]}
+    ways = {*fresh.of_type("AWS::EC2::Route"), *fresh.of_type("AWS::EC2::SubnetRouteTableAssociation")}
+    assert named == {name for name in ways if name.startswith("Private")}
+
+
 def test_a_new_account_can_deploy_it(fresh: Resolved) -> None:
     """Its quota of ten concurrent executions refuses any reservation, and it has no log role for API Gateway."""
     assert all("ReservedConcurrentExecutions" not in each for each in fresh.of_type("AWS::Lambda::Function").values())

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from scheduler.audit import Audit
 from scheduler.watch import Watch
 
 from local.project import PROJECT
@@ -119,3 +120,9 @@ def test_reports_are_passed_on_and_no_id_becomes_a_figure(capsys: pytest.Capture
     figures.show()
     assert heard == [(event, facts)]
     assert "6f1c1f0e" not in capsys.readouterr().out
+
+
+def test_an_audit_says_what_is_missing_and_whether_it_came_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    _load("maintenance").show(Audit(looked_at=1_000, missing=2, first=(), complete=False))
+    [line] = _written(capsys)
+    assert (line["AuditMissing"], line["OccurrencesAudited"], line["AuditsCutShort"]) == ([2], [1_000], [1])
