@@ -164,6 +164,6 @@ def test_all_functions_run_on_the_python_that_the_tests_run_on(template: dict[st
 def test_the_layer_keeps_the_description_of_every_service_that_the_code_calls() -> None:
     kept = re.search(r"^SERVICES := (.+)$", (_PROJECT / "layers/dependencies/Makefile").read_text(), re.MULTILINE)
     sources = "".join(path.read_text() for path in (_PROJECT / "shared/scheduler/aws").glob("*.py"))
-    called = set(re.findall(r"client\(\"([a-z]+)\"", sources))
+    called = set(re.findall(r"client\(\s*\"([a-z]+)\"", sources))
     assert kept
     assert {"sqs", "kms", "events", "secretsmanager"} <= called <= set(kept[1].split())
