@@ -9,7 +9,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from scheduler.calendar.occurrences import next_occurrence
-from scheduler.errors import InvalidInput, LimitExceeded, Problem
+from scheduler.errors import InvalidInput, LimitExceeded, NotFound, Problem
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Transaction
 from scheduler.timing import Timing
@@ -139,10 +139,14 @@ def limits_of(transaction: Transaction, tenant_id: UUID) -> Limits:
 def make_room(transaction: Transaction, tenant_id: UUID) -> None:
     """LimitExceeded where the tenant has as many schedules as it may; else no other creation passes before this one ends.
 
+    NotFound for a tenant whose deletion has begun: its key may still be in API Gateway's cache.
+
     To be called when the calendars are locked: the tenant's row is locked behind them.
     """
     rows = transaction.run("limits.count_schedules", tenant_id=tenant_id)
-    if rows and rows[0]["schedules"] >= rows[0]["max_schedules"]:
+    if not rows:
+        raise NotFound("the tenant is being deleted")
+    if rows[0]["schedules"] >= rows[0]["max_schedules"]:
         detail = f"you have {rows[0]['schedules']} schedules, as many as you may; delete one, or ask for more"
         raise LimitExceeded(detail, retry_seconds=60)
 

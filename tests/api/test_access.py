@@ -102,3 +102,9 @@ def test_what_is_refused_changes_nothing(client: Client, ids: dict[str, str], co
     for answer in (client.may("read").delete(path), client.may("").post(f"{path}/pause"), client.may("").get(path)):
         assert answer.status == 403
     assert client.get(path).document == before
+
+
+def test_a_tenant_that_is_being_deleted_makes_nothing_more(client: Client, world: World) -> None:
+    world.sql("update tenant set status = 'deleted'")
+    assert client.post("/v1/schedules", _BODIES["/v1/schedules"]).status == 404
+    assert client.stranger().put("/v1/schedules/by-name/new", _BODIES["/v1/schedules"]).status == 404

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -103,6 +104,19 @@ def test_a_body_that_is_not_one_plain_object_is_refused(client: Client, world: W
     assert client.call("PATCH", path, body=body).status == 400
     assert stored(world) == before
     assert client.get(path).document["version"] == 1
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_no_body_whatever_makes_any_route_fail(
+    client: Client, modules: dict[str, ModuleType], body: str | None
+) -> None:
+    run_id = "01a2a935-b900-7c3a-8d1e-5f2b7a904d6e"
+    ids = {"schedule_id": run_id, "run_id": run_id, "key_id": run_id, "secret_id": run_id, "name": "n"}
+    admin = client.may("read write admin")
+    for route in modules["routes"].ROUTES:
+        if route.method != "GET":
+            answer = admin.call(route.method, route.path.format(**ids), body=body)
+            assert answer.status < 500, route
 
 
 @pytest.mark.parametrize("length", [262_145, 1_048_576])

@@ -50,7 +50,7 @@ where id = :tenant_id and status <> 'deleted'
 with counted as materialized (
     select t.max_schedules
     from tenant as t
-    where t.id = :tenant_id
+    where t.id = :tenant_id and t.status <> 'deleted'
     for no key update
 )
 
