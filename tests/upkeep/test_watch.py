@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from scheduler.watch import Watch, watch
 
 from tests.conftest import LAST_DAY
@@ -39,6 +40,14 @@ def test_a_run_that_a_pause_or_a_suspension_holds_is_not_waiting(depot: Depot) -
     assert _seen(depot.world).oldest_due == timedelta(0)
     depot.world.sql("update tenant set status = 'active'")
     depot.world.pause(schedule)
+    assert _seen(depot.world).oldest_due == timedelta(0)
+
+
+@pytest.mark.parametrize("holder", ["breaker", "overlap"])
+def test_a_run_that_a_breaker_or_an_earlier_run_holds_is_not_waiting(depot: Depot, holder: str) -> None:
+    depot.one_run(ANYWHERE)
+    depot.world.clock.move(minutes=10)
+    depot.world.sql("update job_run set held_by = :holder", holder=holder)
     assert _seen(depot.world).oldest_due == timedelta(0)
 
 
