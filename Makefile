@@ -13,7 +13,8 @@ help:
 	@echo 'make test   everything, the deployed end-to-end test included'
 	@echo 'make smoke  the deployed system, unattended, in a temporary folder: one line of figures at the end'
 	@echo 'make lint   ruff, mypy, cfn-lint, sam validate'
-	@echo 'make bench  the planner against a bare INSERT … SELECT, the calendar against croniter, the delivery against requests'
+	@echo 'make bench  the planner against a bare INSERT … SELECT, the calendar against croniter, the delivery against requests,'
+	@echo '            imports and requests of the API against what they stand on'
 	@echo 'make lock   pins what the requirements/*.in and their like name'
 	@echo 'make clean  removes what these made: environments, builds and the data under .local'
 
@@ -37,6 +38,7 @@ lint: .venv/.ready .venv-sam/.ready
 bench: .venv/.ready
 	.venv/bin/python -m benchmarks.next_occurrence
 	.venv/bin/python -m benchmarks.delivery
+	.venv/bin/python -m pytest -q -s -m bench
 	@exec .venv/bin/python -m benchmarks
 
 lock: .venv-lock/.ready
