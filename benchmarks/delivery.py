@@ -30,7 +30,8 @@ from scheduler.delivery import Courier, Message
 from scheduler.disabling import carry_out
 from scheduler.http.client import Client
 from scheduler.runs import id_prefix
-from scheduler.schedules import Definition, Scheduling
+from scheduler.schedules import Definition
+from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Database, Login, Transaction
 from scheduler.store.migrations import upgrade
 from scheduler.timing import Timing

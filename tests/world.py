@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 
 import pg8000.native
 from scheduler.planning import Plan, plan
-from scheduler.schedules import Definition, Pause, Schedule, Scheduling
+from scheduler.schedules import Definition, Pause, Schedule
+from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Database, Login, Transaction
 from scheduler.timing import Timing
 

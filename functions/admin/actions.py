@@ -13,7 +13,7 @@ from scheduler.aws.keys import Keys
 from scheduler.credentials import Credentials
 from scheduler.idempotency import Answered, Idempotency
 from scheduler.operators import Operators
-from scheduler.schedules import Scheduling
+from scheduler.scheduling import Scheduling
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database
 from scheduler.tenants import create_tenant, rotate_secret

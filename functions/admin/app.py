@@ -10,7 +10,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from scheduler.aws import keys
 from scheduler.aws.logins import login_of
 from scheduler.errors import Conflict, InvalidInput, KeyReused, LimitExceeded, NotFound
-from scheduler.schedules import Scheduling
+from scheduler.scheduling import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database

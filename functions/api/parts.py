@@ -14,7 +14,7 @@ from scheduler.dispatch import Dispatcher
 from scheduler.history import History
 from scheduler.idempotency import Idempotency
 from scheduler.limits import Limits
-from scheduler.schedules import Scheduling
+from scheduler.scheduling import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database

@@ -72,7 +72,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
 def _disable(settings: Settings, database: Database, more_time: Callable[[], bool]) -> None:
     # Imported when an outcome orders it, which is seldom: the calendars behind it are half of what is ours at a cold start.
     from scheduler.disabling import carry_out  # noqa: PLC0415
-    from scheduler.schedules import Scheduling  # noqa: PLC0415
+    from scheduler.scheduling import Scheduling  # noqa: PLC0415
 
     retention = timedelta(days=settings.retention_days)
     carry_out(Scheduling(database=database, clock=database_clock, retention=retention), more_time=more_time)

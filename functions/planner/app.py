@@ -16,7 +16,7 @@ from scheduler.holding import expire_held
 from scheduler.outbox import publish
 from scheduler.planning import plan
 from scheduler.releasing import recount, release
-from scheduler.schedules import Scheduling
+from scheduler.scheduling import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database

@@ -4,7 +4,8 @@ import contextlib
 from uuid import UUID
 
 from scheduler.errors import Conflict, NotFound, PreconditionFailed
-from scheduler.schedules import Definition, Schedule, Scheduling, Versions
+from scheduler.schedules import Definition, Schedule
+from scheduler.scheduling import Scheduling, Versions
 
 # Others that may create or delete a schedule of the same name meanwhile, before one gives up.
 _TRIES = 5

@@ -1,4 +1,4 @@
-"""What a change does to a schedule's runs, between the locks and the new row: the steps that schedules.py takes in turn."""
+"""What a change does to a schedule's runs, between the locks and the new row: the steps that scheduling.py takes in turn."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

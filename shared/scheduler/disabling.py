@@ -7,7 +7,8 @@ recorded or, if that one died, by the planner.
 from collections.abc import Callable
 
 from scheduler.errors import Conflict, DatabaseUnavailable
-from scheduler.schedules import DisablingOrder, DisablingReason, Scheduling
+from scheduler.schedules import DisablingOrder, DisablingReason
+from scheduler.scheduling import Scheduling
 from scheduler.store.connection import StatementRefused
 
 _PAGE = 100

@@ -11,7 +11,8 @@ from scheduler.calendar.jitter import jitter_limit, jitter_seconds
 from scheduler.calendar.preview import PreviewedOccurrence, upcoming
 from scheduler.calendar.spec import CalendarSpec
 from scheduler.calendars import calendar_spec, spec_of
-from scheduler.schedules import Schedule, Scheduling, Status
+from scheduler.schedules import Schedule, Status
+from scheduler.scheduling import Scheduling
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database
 from scheduler.timing import TICK, Timing

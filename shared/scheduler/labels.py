@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from scheduler.errors import Conflict, InvalidInput, NotFound, Problem
-from scheduler.schedules import Pause, Schedule, Scheduling
+from scheduler.schedules import Pause, Schedule
+from scheduler.scheduling import Scheduling
 
 # Of one call: the rest is the next call's.
 MOST_AT_ONCE = 1_000

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from scheduler.history import History, Outlook, Run, Trigger
 from scheduler.runs import State
-from scheduler.schedules import Schedule, Scheduling, Status
+from scheduler.schedules import Schedule, Status
+from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Database
 
 # Schedules that one call looks at: when each fires next is computed, not stored.

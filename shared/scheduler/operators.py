@@ -8,7 +8,7 @@ from uuid import UUID
 
 from scheduler.errors import Conflict, InvalidInput, NotFound, Problem
 from scheduler.limits import Limits, limits_of
-from scheduler.schedules import Scheduling
+from scheduler.scheduling import Scheduling
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Transaction
 

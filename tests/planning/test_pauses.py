@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from scheduler.errors import InvalidInput, NotFound
 from scheduler.holding import expire_held
-from scheduler.schedules import LONGEST_PAUSE, Pause, Status
+from scheduler.schedules import Pause, Status
+from scheduler.scheduling import LONGEST_PAUSE
 from scheduler.skipped_ranges import list_skipped
 from scheduler.timing import Timing
 

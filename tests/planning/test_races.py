@@ -20,7 +20,8 @@ from scheduler.calendars import calendar_spec
 from scheduler.errors import InvalidInput, NotFound
 from scheduler.look_ahead import LOOK_AHEAD
 from scheduler.planning import plan
-from scheduler.schedules import Definition, Pause, Scheduling
+from scheduler.schedules import Definition, Pause
+from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Database
 from scheduler.timing import Timing
 
