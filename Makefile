@@ -12,18 +12,22 @@ help:
 	@echo 'make run    the whole system on this machine, with a demo tenant and a live table; Ctrl-C ends it'
 	@echo 'make test   everything, the deployed end-to-end test included'
 	@echo 'make smoke  the deployed system, unattended, in a temporary folder: one line of figures at the end'
+	@echo 'make fuzz   the deployed API against its own contract, by made-up requests: five minutes'
 	@echo 'make lint   ruff, mypy, cfn-lint, sam validate'
 	@echo 'make bench  the planner against a bare INSERT … SELECT, the calendar against croniter, the delivery against requests,'
 	@echo '            imports and requests of the API against what they stand on'
 	@echo 'make lock   pins what the requirements/*.in and their like name'
 	@echo 'make clean  removes what these made: environments, builds and the data under .local'
 
-.PHONY: run smoke test lint bench lock clean
+.PHONY: run smoke fuzz test lint bench lock clean
 run: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
 	@exec .venv/bin/python -m local.run
 
 smoke: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
 	@exec .venv/bin/python -m local.smoke
+
+fuzz: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
+	@exec .venv/bin/python -m local.fuzz
 
 test: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
 	@exec .venv/bin/python -m pytest

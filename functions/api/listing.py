@@ -32,8 +32,7 @@ def list_schedules(parts: Parts, request: Request) -> Response:
 
 
 def list_runs(parts: Parts, request: Request) -> Response:
-    text = request.query.get("schedule_id")
-    return _runs(parts, request, text and _schedule_id(text), ("schedule_id", *_RUN_FILTERS))
+    return _runs(parts, request, queries.identifier(request.query, "schedule_id"), ("schedule_id", *_RUN_FILTERS))
 
 
 def list_runs_of_schedule(parts: Parts, request: Request) -> Response:
@@ -57,7 +56,3 @@ def _runs(parts: Parts, request: Request, schedule_id: UUID | None, filters: tup
     shown = found[:limit]
     last = queries.cursor(shown[-1].scheduled_for, shown[-1].id) if len(found) > limit else None
     return answer(200, {"runs": [run_document(each) for each in shown], "next_cursor": last})
-
-
-def _schedule_id(text: str) -> UUID:
-    return queries.identifier("schedule_id", text)

@@ -104,10 +104,10 @@ def instant(query: Mapping[str, str], name: str) -> datetime | None:
         raise BadParameter(name, error.problems[0].detail) from None
 
 
-def identifier(name: str, text: str) -> UUID:
-    """An id that a parameter gives. BadParameter for any text that is none."""
+def identifier(query: Mapping[str, str], name: str) -> UUID | None:
+    """An id, or None where the parameter is not given. BadParameter for any text that is none."""
     try:
-        return path_id(text)
+        return path_id(query[name]) if name in query else None
     except NotFound:
         raise BadParameter(name, "must be a UUID in its usual form") from None
 

@@ -112,6 +112,12 @@ def runs(client: Client, world: World) -> dict[str, str]:
     return {"first": first["id"], "second": second["id"]}
 
 
+@pytest.mark.parametrize("text", ["", "7", "{00000000-0000-4000-8000-000000000000}", "\x00"])
+def test_a_schedule_to_list_runs_of_that_is_no_id_is_named(client: Client, text: str) -> None:
+    answer = client.get("/v1/runs", schedule_id=text)
+    assert (answer.status, answer.pointers) == (400, ["schedule_id"])
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
