@@ -9,9 +9,9 @@ from local import stack
 from local.smoke import LEASE
 
 _CONTRACT = Path(__file__).parents[1] / "contracts" / "openapi" / "scheduler.yaml"
-# Not the content type: the local endpoint answers a missing key by itself and not as the template's gateway responses say.
-# tests/api holds the content types of everything that the function answers.
-_CHECKS = "not_a_server_error,status_code_conformance,response_schema_conformance,response_headers_conformance"
+# Not content types and headers: a missing key, or a path that is no route, is answered by the local endpoint itself, and not as
+# the template's gateway responses say. tests/api holds both for everything that the function answers.
+_CHECKS = "not_a_server_error,status_code_conformance,response_schema_conformance"
 
 
 def main() -> int:
