@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Self
 from uuid import UUID
 
-from scheduler.errors import NotFound
+from scheduler import schedule_rows
 from scheduler.skipped import SkipReason
 from scheduler.store.connection import Database, Row
 
@@ -32,8 +32,7 @@ def list_skipped(
 ) -> list[SkippedRange]:
     """At most `most` ranges of a schedule before the keyset (last_scheduled_for, id), newest first. NotFound."""
     with database.transaction() as transaction:
-        if not transaction.run("schedules.get", tenant_id=tenant_id, id=schedule_id):
-            raise NotFound(f"no schedule {schedule_id}")
+        schedule_rows.read(transaction, tenant_id, schedule_id)
         rows = transaction.run(
             "skipped.list",
             tenant_id=tenant_id,

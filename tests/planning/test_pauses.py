@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from scheduler.changes import LONGEST_PAUSE
 from scheduler.errors import InvalidInput, NotFound
 from scheduler.holding import expire_held
 from scheduler.schedules import Pause, Status
-from scheduler.scheduling import LONGEST_PAUSE
 from scheduler.skipped_ranges import list_skipped
 from scheduler.timing import Timing
 

@@ -42,17 +42,11 @@ inner join schedule_version as v on s.id = v.schedule_id and s.payload_version =
 where s.id = :id and s.tenant_id = :tenant_id and s.status <> 'deleted'
 
 -- name: lock
--- The same row, held for a change; taken after the calendars.
-select
-    s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
-    s.runs_left,
-    s.url, s.headers, s.retry, s.retry_client_errors, s.overlap_policy, s.after_outage,
-    s.description, s.labels,
-    s.payload_version, v.payload, s.created_at, s.updated_at
+-- Its row, held for a change; taken after the calendars.
+select s.version
 from schedule as s
-inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
 where s.id = :id and s.tenant_id = :tenant_id and s.status <> 'deleted'
-for no key update of s
+for no key update
 
 -- name: list
 select
