@@ -85,16 +85,44 @@ def test_catching_up_is_capped_to_the_newest_in_their_order(world: World) -> Non
     """cu-09: thirty days of minutes, 43,200 of them late."""
     with world.database.transaction() as transaction:
         transaction.run("maintenance.make_partitions", first_day=date(2026, 12, 31), last_day=date(2026, 12, 31))
-    schedule = world.create(cron="* * * * *", end_at=utc("2026-12-31T09:03:00+00:00"))
-    world.clock.set("2026-12-31T09:05:00+00:00")
-    world.tick(retention=timedelta(days=40))
+    schedule = world.create(cron="* * * * *")
     # Two were planned ahead at the creation.
+    world.clock.set("2026-12-31T09:02:33+00:00")
+    world.tick(retention=timedelta(days=40))
     caught_up = runs(world, schedule, before=world.clock.now)[2:]
     assert len(caught_up) == 100
     assert (caught_up[0], caught_up[-1]) == ("2026-12-31T07:23:00", "2026-12-31T09:02:00")
     assert caught_up == sorted(caught_up)
     [(reason, _, _, count)] = world.skipped(schedule)
     assert (reason, count + len(caught_up)) == ("missed", 43_200)
+
+
+# Minutes that are due at the tick, with 09:01 and 09:02 planned long ago; the window ends with 09:08.
+ON_TIME = [
+    # All those later than the grace, and the two within it.
+    (Late.ALL, 90, 100, ["09:03", "09:04", "09:05", "09:06", "09:07"]),
+    # The cap counts those within the grace, since they go out at the same moment.
+    (Late.ALL, 90, 3, ["09:05", "09:06", "09:07"]),
+    # Yet it never takes one of them.
+    (Late.ALL, 90, 1, ["09:06", "09:07"]),
+    (Late.LATEST, 90, 100, ["09:06", "09:07"]),
+    (Late.LATEST, 0, 100, ["09:07"]),
+    (Late.SKIP, 90, 100, ["09:06", "09:07"]),
+    (Late.SKIP, 30, 100, ["09:07"]),
+    (Late.SKIP, 29, 100, []),
+]
+
+
+@pytest.mark.parametrize(("policy", "grace", "cap", "expected"), ON_TIME)
+def test_what_is_within_the_grace_runs_and_is_among_the_newest(
+    world: World, policy: Late, grace: int, cap: int, expected: list[str]
+) -> None:
+    misfire = Misfire(policy=policy, grace_seconds=grace, cap=cap)
+    schedule = world.create(cron="* * * * *", misfire=misfire, end_at=utc("09:08:00"))
+    world.clock.set("09:07:30")
+    world.tick()
+    assert world.planned(schedule)[2:] == [f"{time}:00" for time in expected]
+    assert sum(count for _, _, _, count in world.skipped(schedule)) == 5 - len(expected)
 
 
 def test_what_lay_inside_a_pause_is_not_caught_up(world: World) -> None:

@@ -88,7 +88,8 @@ def test_a_clock_that_goes_back_an_hour_and_forward_an_hour_makes_no_second_run(
     ("policy", "runs", "skipped"),
     [
         ("all", ["09:01:00", "09:02:00", "09:03:00", "09:04:00"], []),
-        ("latest", ["09:03:00", "09:04:00"], [["missed", 2]]),
+        # The one that is within the grace is the latest.
+        ("latest", ["09:04:00"], [["missed", 3]]),
         ("skip", ["09:04:00"], [["missed", 3]]),
     ],
 )
@@ -110,13 +111,13 @@ def test_after_outage_is_capped_to_the_newest_and_the_rest_is_one_skipped_range(
     world.clock.move(hours=10)
     world.tick()
     planned = world.planned(schedule)
-    # The two planned at creation, the newest hundred of those too late, and five on time or ahead.
-    late = [time for time in planned if "09:02:00" < time <= "18:59:00"]
-    assert late == sorted(late)
-    assert len(late) == 100
-    assert late[-1] == "18:59:00"
+    # The two planned at creation, the newest hundred that are due, and two to come.
+    due = [time for time in planned if "09:02:00" < time <= "19:00:00"]
+    assert due == sorted(due)
+    assert len(due) == 100
+    assert due[-1] == "19:00:00"
     [[first, last, count]] = world.sql("select first_scheduled_for, last_scheduled_for, occurrences from skipped_range")
-    assert (first, last) == (utc("09:03:00"), utc("17:19:00"))
+    assert (first, last) == (utc("09:03:00"), utc("17:20:00"))
     assert count == (last - first) // timedelta(minutes=1) + 1
 
 

@@ -49,9 +49,10 @@ for no key update
 -- name: materialise
 -- Makes the runs of the given occurrences for the active schedules of their calendars (or for one of them), once each.
 -- A schedule's own occurrences are a slice of its calendar's sorted ones: those before position `first_in` lie before its
--- window, those after `last_in` behind it, and those up to `late_through` are later than its grace. Late ones that its
--- misfire policy does not run, and all that are older than :oldest, become one skipped range. A limited schedule makes the first
--- `runs_left` of the rest, and what it really made is taken off. `room`: the seconds from an occurrence to the next, less one.
+-- window, those after `last_in` behind it, those up to `late_through` are later than its grace, and those up to `due_through`
+-- are not to come. Its misfire policy says how many of those that are due may run, the newest ones; within the grace all do.
+-- What is left, and all that is older than :oldest, becomes one skipped range. A limited schedule makes the first `runs_left` of
+-- the rest, and what it really made is taken off. `room`: the seconds from an occurrence to the next, less one.
 with span as materialized (
     select
         o.calendar_id,
@@ -89,6 +90,7 @@ placed as not materialized (
         width_bucket(
             cast(:now as timestamptz) - make_interval(secs => s.misfire_grace_seconds) - interval '1 microsecond', span.instants
         ) as late_through,
+        width_bucket(cast(:now as timestamptz), span.instants) as due_through,
         width_bucket(cast(:oldest as timestamptz) - interval '1 microsecond', span.instants) as forgotten_through
     from span
     inner join schedule as s on span.calendar_id = s.calendar_id
@@ -103,8 +105,11 @@ owed as not materialized (
         greatest(
             placed.first_in,
             least(placed.forgotten_through, placed.last_in),
-            least(placed.late_through, placed.last_in)
-            - case placed.misfire when 'all' then placed.misfire_cap when 'latest' then 1 else 0 end
+            least(
+                placed.late_through,
+                least(placed.due_through, placed.last_in)
+                - case placed.misfire when 'all' then placed.misfire_cap when 'latest' then 1 else 0 end
+            )
         ) as run_from
     from placed
     where placed.first_in < placed.last_in
