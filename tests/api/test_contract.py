@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from scheduler import history, look_ahead, runs, schedules, scheduling, skipped, timing
+from scheduler import changes, history, look_ahead, runs, schedules, skipped, timing
 from scheduler.calendar.spec import Gap, OnExcluded, Overlap
 from scheduler.leases import Logged
 from scheduler.webhook import headers, request, retry, target
@@ -202,7 +202,7 @@ def test_its_limits_are_the_codes(
     assert exclude["dates"]["maxItems"] == documents.MOST_OWN_DATES
     assert exclude["lists"]["maxItems"] == documents.MOST_LISTS
     assert schemas["Pause"]["properties"]["reason"]["maxLength"] == documents.MOST_REASON
-    assert f"within {scheduling.LONGEST_PAUSE.days} days" in schemas["Pause"]["properties"]["until"]["description"]
+    assert f"within {changes.LONGEST_PAUSE.days} days" in schemas["Pause"]["properties"]["until"]["description"]
     assert schemas["ExclusionDates"]["properties"]["dates"]["maxItems"] == timing.MOST_LISTED_DATES
     assert schemas["ListName"]["pattern"] == f"^{queries.NAME.pattern}$"
     said = " ".join(contract.document["info"]["description"].split())
