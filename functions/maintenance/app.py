@@ -1,4 +1,4 @@
-"""Daily: partitions ahead, retention, and the audit of what was owed. At each deploy: the partitions and the retention."""
+"""Daily: partitions ahead, retention, unused calendars, the audit of what was owed. At each deploy: the first two."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -15,6 +15,7 @@ from scheduler.maintenance import maintain
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database
+from scheduler.unused_calendars import retire_unused
 
 logger = Logger()
 _RESERVE_MS = 15_000
@@ -35,7 +36,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
     if "ResponseURL" in event:
         return carry_out(event, lambda: keep_up(more_time))
-    return keep_up(more_time) | look_back(more_time)
+    return keep_up(more_time) | clear_up(more_time) | look_back(more_time)
 
 
 def keep_up(more_time: Callable[[], bool]) -> dict[str, Any]:
@@ -43,6 +44,13 @@ def keep_up(more_time: Callable[[], bool]) -> dict[str, Any]:
     done = maintain(database, database_clock, retention=timedelta(days=settings.retention_days), more_time=more_time)
     facts = {"made": done.made, "dropped": done.dropped, "expired": done.expired, "kept": len(done.kept)}
     logger.info("maintenance.done", **facts)
+    return facts
+
+
+def clear_up(more_time: Callable[[], bool]) -> dict[str, Any]:
+    _, database = parts()
+    facts = {"retired": retire_unused(database, database_clock, more_time=more_time)}
+    logger.info("calendars.retired", **facts)
     return facts
 
 

@@ -63,17 +63,17 @@ def audit(database: Database, clock: Clock, *, more_time: Callable[[], bool], pe
 
 def _occurrences(database: Database, now: datetime, period: timedelta) -> Iterator[tuple[int, datetime]]:
     """What the calendars' cursors have passed, calendar by calendar, since they mean what they mean now."""
-    for row in _calendars(database):
+    for row in _calendars(database, now - period):
         since = max(now - period, row["revised_at"] or now - period)
         for instant in occurrences(calendar_spec(row), since, min(now, row["planned_through"])):
             yield row["id"], instant
 
 
-def _calendars(database: Database) -> Iterator[Row]:
+def _calendars(database: Database, since: datetime) -> Iterator[Row]:
     last = 0
     while True:
         with database.transaction() as transaction:
-            rows = transaction.run("audit.calendars", after=last, most=_CALENDARS)
+            rows = transaction.run("audit.calendars", after=last, since=since, most=_CALENDARS)
         yield from rows
         if len(rows) < _CALENDARS:
             return

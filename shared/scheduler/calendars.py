@@ -53,13 +53,16 @@ def lock_calendars(
 
     `old`: the timing and the calendar that the schedule has, if there is one. Raises InvalidInput for a timing that has none.
     """
-    made, new_id = False, old[1] if old else 0
-    if old is None or not timing.same_calendar(old[0]):
+    if old is not None and timing.same_calendar(old[0]):
+        [row] = transaction.run("schedules.lock_calendars", ids=[old[1]])
+        return Calendar.from_row(row), Calendar.from_row(row)
+    while True:
         made, new_id = _ensure(transaction, tenant_id, timing, now)
-    old_id = old[1] if old else new_id
-    rows = transaction.run("schedules.lock_calendars", ids=[new_id, old_id])
-    locked = {row["id"]: Calendar.from_row(row, made=made and row["id"] == new_id) for row in rows}
-    return locked[new_id], locked[old_id]
+        old_id = old[1] if old else new_id
+        rows = {row["id"]: row for row in transaction.run("schedules.lock_calendars", ids=[new_id, old_id])}
+        # One that was retired while we waited for it has given up its key: there is another one now, or we make it.
+        if rows[new_id]["retired_at"] is None:
+            return Calendar.from_row(rows[new_id], made=made), Calendar.from_row(rows[old_id])
 
 
 def spec_of(transaction: Transaction, tenant_id: UUID, timing: Timing, now: datetime) -> CalendarSpec:
@@ -81,19 +84,21 @@ def _ensure(transaction: Transaction, tenant_id: UUID, timing: Timing, now: date
         "anchor": spec.anchor,
         "exclusion_key": _key(timing.exclude, lists),
     }
-    made = transaction.run(
-        "schedules.add_calendar",
-        now=now,
-        next_fire_at=next_occurrence(spec, now),
-        tzdata_version=tzdata_version(),
-        own_dates=sorted(set(timing.exclude.dates)),
-        exclusion_lists=lists,
-        excluded_dates=list(spec.excluded),
-        on_excluded=timing.exclude.on_excluded.value,
-        **key,
-    )
-    rows = made or transaction.run("schedules.find_calendar", **key)
-    return bool(made), rows[0]["id"]
+    whole = key | {
+        "now": now,
+        "next_fire_at": next_occurrence(spec, now),
+        "tzdata_version": tzdata_version(),
+        "own_dates": sorted(set(timing.exclude.dates)),
+        "exclusion_lists": lists,
+        "excluded_dates": list(spec.excluded),
+        "on_excluded": timing.exclude.on_excluded.value,
+    }
+    while True:
+        made = transaction.run("schedules.add_calendar", **whole)
+        rows = made or transaction.run("schedules.find_calendar", **key)
+        # None where one that was there has been retired between the two statements.
+        if rows:
+            return bool(made), rows[0]["id"]
 
 
 def _find_lists(transaction: Transaction, tenant_id: UUID, exclude: Exclude) -> tuple[list[UUID], set[date]]:

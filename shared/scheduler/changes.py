@@ -16,13 +16,14 @@ from scheduler.errors import InvalidInput, Problem
 from scheduler.look_ahead import LOOK_AHEAD
 from scheduler.materialising import advance, materialise, span
 from scheduler.schedules import Change, Definition, Pause, Schedule, Status
-from scheduler.skipped import Standing, account_for_pause, record_hold, take_back_later
+from scheduler.skipped import SkipReason, Standing, record_hold, record_idleness, take_back_later
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Transaction
 from scheduler.timing import TICK
 
 # What lies inside a pause is counted at its beginning.
 LONGEST_PAUSE = timedelta(days=366)
+_IDLE = {Status.PAUSED: SkipReason.PAUSED, Status.DISABLED: SkipReason.DISABLED}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,9 +116,9 @@ def plan_ahead(
 def _settle(
     transaction: Transaction, old: Standing, calendar: Calendar, *, now: datetime, retention: timedelta
 ) -> None:
-    """Plans what a late tick still owes up to `now`, accounts for a pause, and takes back what was decided for later."""
-    if not old.fires:
-        account_for_pause(transaction, old, calendar.spec, old.active_from - TICK, now, now)
+    """Plans what a late tick still owes up to `now`, accounts for idle times, and takes back what was decided for later."""
+    if old.idle is not None:
+        record_idleness(transaction, old, calendar.spec, now=now)
     elif calendar.planned_through < now:
         owed = span(calendar.spec, calendar.id, calendar.planned_through, now)
         materialise(transaction, [owed], now=now, retention=retention, schedule_id=old.id)
@@ -164,7 +165,7 @@ def _standing(schedule: Schedule) -> Standing:
     timing = schedule.definition.timing
     return Standing(
         id=schedule.id,
-        fires=schedule.status is Status.ACTIVE,
+        idle=_IDLE.get(schedule.status),
         active_from=schedule.active_from,
         start_at=timing.start_at,
         end_at=timing.end_at,

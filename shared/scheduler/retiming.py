@@ -185,7 +185,7 @@ def _account_anew(transaction: Transaction, revision: Revision, now: datetime) -
         timing = Timing.from_json(row["timing"])
         held = Standing(
             id=row["id"],
-            fires=True,
+            idle=None,
             active_from=row["held_until"],
             start_at=timing.start_at,
             end_at=timing.end_at,

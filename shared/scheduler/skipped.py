@@ -12,26 +12,24 @@ from scheduler.timing import TICK
 
 
 class SkipReason(StrEnum):
-    """Why occurrences are no runs: too late for the misfire policy, inside a pause, on an excluded date, …"""
+    """Why occurrences are no runs: too late for the misfire policy, inside a pause, while disabled, on an excluded date."""
 
     MISSED = "missed"
     PAUSED = "paused"
-    OVERLAP = "overlap"
+    DISABLED = "disabled"
     EXCLUDED = "excluded"
-    HELD = "held"
-    ENDED = "ended"
-    OVER_QUOTA = "over_quota"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
     """As much of a schedule as decides what it owes.
 
-    `active_from`: of one that does not fire, since when nothing is accounted for. `complete`: its limit is reached.
+    `idle`: why it does not fire, if so; `active_from` is then since when nothing is accounted for. `complete`: its limit is
+    reached.
     """
 
     id: UUID
-    fires: bool
+    idle: SkipReason | None
     active_from: datetime
     start_at: datetime | None
     end_at: datetime | None
@@ -42,13 +40,25 @@ class Standing:
 def record_hold(transaction: Transaction, new: Standing, spec: CalendarSpec, *, now: datetime) -> None:
     """Accounts at once for a pause whose end is known; a change before its end takes back the rest."""
     if new.held_until is not None:
-        account_for_pause(transaction, new, spec, now, new.held_until - TICK, now)
+        _record(transaction, new, spec, SkipReason.PAUSED, (now, new.held_until - TICK), now)
 
 
-def account_for_pause(
-    transaction: Transaction, schedule: Standing, spec: CalendarSpec, after: datetime, until: datetime, now: datetime
+def record_idleness(transaction: Transaction, old: Standing, spec: CalendarSpec, *, now: datetime) -> None:
+    """Accounts for what a schedule that did not fire would have fired up to `now`: it is not missed."""
+    if old.idle is not None:
+        _record(transaction, old, spec, old.idle, (old.active_from - TICK, now), now)
+
+
+def _record(
+    transaction: Transaction,
+    schedule: Standing,
+    spec: CalendarSpec,
+    reason: SkipReason,
+    between: tuple[datetime, datetime],
+    now: datetime,
 ) -> None:
-    """Records what lies in (after, until] of the tenant's own window as inside a pause: it is not missed."""
+    """Records what lies in (after, until] of the tenant's own window."""
+    after, until = between
     if schedule.start_at is not None:
         after = max(after, schedule.start_at - TICK)
     if schedule.end_at is not None:
@@ -62,7 +72,7 @@ def account_for_pause(
         first=first,
         last=last_occurrence(spec, after, until),
         occurrences=count_occurrences(spec, after, until),
-        reason=SkipReason.PAUSED.value,
+        reason=reason.value,
         now=now,
     )
 

@@ -125,6 +125,15 @@ def test_what_is_within_the_grace_runs_and_is_among_the_newest(
     assert sum(count for _, _, _, count in world.skipped(schedule)) == 5 - len(expected)
 
 
+def test_the_latest_of_a_window_that_is_over_runs_too(world: World) -> None:
+    misfire = Misfire(policy=Late.LATEST, grace_seconds=0)
+    schedule = world.create(cron="* * * * *", misfire=misfire, end_at=utc("09:05:00"))
+    world.clock.set("09:07:30")
+    world.tick()
+    assert world.planned(schedule) == ["09:01:00", "09:02:00", "09:04:00"]
+    assert world.skipped(schedule) == [("missed", "09:03:00", "09:03:00", 1)]
+
+
 def test_what_lay_inside_a_pause_is_not_caught_up(world: World) -> None:
     """cu-10"""
     world.clock.set(day("06:00:00"))

@@ -6,7 +6,7 @@ import pytest
 from scheduler.changes import LONGEST_PAUSE
 from scheduler.errors import InvalidInput, NotFound
 from scheduler.holding import expire_held
-from scheduler.schedules import Pause, Status
+from scheduler.schedules import DisablingOrder, DisablingReason, Pause, Status
 from scheduler.skipped_ranges import list_skipped
 from scheduler.timing import Timing
 
@@ -119,6 +119,27 @@ def test_a_pause_outside_of_the_window_or_of_a_complete_schedule_skips_nothing(w
         world.resume(schedule)
     assert world.skipped(later) == [("paused", "09:30:00", "09:31:00", 2)]
     assert world.skipped(complete) == []
+
+
+def test_what_a_disabled_schedule_does_not_fire_was_not_paused(world: World) -> None:
+    schedule = world.create(cron="* * * * *")
+    world.clock.set("09:02:30")
+    order = DisablingOrder(
+        schedule_id=schedule.id,
+        tenant_id=world.tenant_id,
+        reason=DisablingReason.GONE,
+        decided_at=world.clock.now,
+    )
+    world.scheduling.disable(order)
+    world.clock.set("09:04:30")
+    world.pause(schedule)
+    world.clock.set("09:07:00")
+    world.resume(schedule)
+    assert world.planned(schedule) == ["09:01:00", "09:02:00"]
+    assert world.skipped(schedule) == [
+        ("disabled", "09:03:00", "09:04:00", 2),
+        ("paused", "09:05:00", "09:07:00", 3),
+    ]
 
 
 def test_skipped_ranges_are_listed_newest_first_page_by_page_to_their_tenant_alone(world: World) -> None:

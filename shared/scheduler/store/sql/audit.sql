@@ -1,9 +1,9 @@
 -- name: calendars
--- Calendars that can be computed, a page at a time.
+-- Calendars that can be computed and whose cursors have passed anything since :since, a page at a time.
 select c.id, c.kind, c.expression, c.timezone, c.gap, c.overlap, c.anchor, c.excluded_dates, c.on_excluded,
     c.planned_through, c.revised_at
 from calendar as c
-where c.id > :after and c.set_aside_at is null
+where c.id > :after and c.set_aside_at is null and c.planned_through > :since
 order by c.id
 limit :most
 

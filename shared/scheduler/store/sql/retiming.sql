@@ -4,7 +4,10 @@ select
     id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through, next_fire_at,
     utc_offset
 from calendar
-where tzdata_version < :tzdata_version and set_aside_at is null and id <> all(cast(:left_alone as bigint []))
+where tzdata_version < :tzdata_version
+    and set_aside_at is null
+    and retired_at is null
+    and id <> all(cast(:left_alone as bigint []))
 order by id
 limit :most
 for no key update skip locked
