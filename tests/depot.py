@@ -98,7 +98,7 @@ class Depot:
         client = Client(TargetPolicy(local_targets=True))
         with world.database.transaction() as transaction:
             transaction.run(
-                "tenants.insert_secret",
+                "signing_secrets.insert",
                 id=uuid4(),
                 tenant_id=world.tenant_id,
                 ciphertext=keys.encrypt(world.tenant_id, SECRET),

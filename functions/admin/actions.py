@@ -14,9 +14,10 @@ from scheduler.credentials import Credentials
 from scheduler.idempotency import Answered, Idempotency
 from scheduler.operators import Operators
 from scheduler.scheduling import Scheduling
+from scheduler.signing_secrets import SigningSecrets
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database
-from scheduler.tenants import create_tenant, rotate_secret
+from scheduler.tenants import create_tenant
 
 type Event = Mapping[str, Any]
 type Answer = dict[str, Any]
@@ -81,9 +82,9 @@ class Actions:
         tenant_id, overlap = asked.tenant_id(event), asked.overlap(event)
 
         def work() -> Answer:
-            words = {"overlap": overlap, "new_id": uuid4, "entropy": os.urandom}
-            secret = rotate_secret(self.database, self.clock, self.keys, tenant_id, **words)
-            return {"tenant_id": str(tenant_id), "signing_secret": secret}
+            secrets = SigningSecrets(database=self.database, clock=self.clock)
+            made = secrets.rotate(tenant_id, uuid4(), self.keys, overlap=overlap, entropy=os.urandom)
+            return {"tenant_id": str(tenant_id), "signing_secret": made.text}
 
         return self._once(event, tenant_id, work)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from scheduler.credentials import Scope
 from scheduler.errors import InvalidInput, Problem
-from scheduler.tenants import DEFAULT_OVERLAP, MAX_OVERLAP
+from scheduler.signing_secrets import DEFAULT_OVERLAP, MAX_OVERLAP
 
 # What the audit says where nobody gives a name. AWS CloudTrail has who invoked the function.
 UNNAMED = "unnamed"

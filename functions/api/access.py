@@ -8,16 +8,15 @@ from uuid import uuid4
 
 import fields
 import queries
-from answers import answer, no_content
+from answers import answer, no_content, state
 from bodies import read_object
 from fields import Judge
 from instants import written
 from parts import Parts, Request
 from response import Response
-from scheduler.credentials import ApiKey, Credentials, Scope, SecretInForce
+from scheduler.credentials import ApiKey, Credentials, Scope
 from scheduler.limits import usage
-from scheduler.tenants import DEFAULT_OVERLAP, MAX_OVERLAP
-from scheduler.tenants import rotate_secret as rotate
+from scheduler.signing_secrets import DEFAULT_OVERLAP, MAX_OVERLAP, SecretInForce, SigningSecrets, tag_of_all
 
 _KEY: dict[str, Judge] = {
     "name": fields.text(1, 200),
@@ -35,7 +34,8 @@ def list_keys(parts: Parts, request: Request) -> Response:
 
 
 def get_key(parts: Parts, request: Request) -> Response:
-    return answer(200, _key(_credentials(parts).key(request.tenant_id, queries.path_id(request.ids["key_id"]))))
+    key = _credentials(parts).key(request.tenant_id, queries.path_id(request.ids["key_id"]))
+    return state(200, _key(key), key.tag)
 
 
 def issue_key(parts: Parts, request: Request) -> Response:
@@ -53,32 +53,32 @@ def issue_key(parts: Parts, request: Request) -> Response:
 
 
 def revoke_key(parts: Parts, request: Request) -> Response:
-    _credentials(parts).revoke(request.tenant_id, queries.path_id(request.ids["key_id"]))
+    _credentials(parts).revoke(request.tenant_id, queries.path_id(request.ids["key_id"]), only=request.only)
     return no_content()
 
 
 def list_secrets(parts: Parts, request: Request) -> Response:
-    secrets = _credentials(parts).secrets(request.tenant_id)
-    return answer(200, {"signing_secrets": [_secret(each) for each in secrets]})
+    secrets = _secrets(parts).list(request.tenant_id)
+    return state(200, {"signing_secrets": [_secret(each) for each in secrets]}, tag_of_all(secrets))
+
+
+def get_secret(parts: Parts, request: Request) -> Response:
+    secret = _secrets(parts).get(request.tenant_id, queries.path_id(request.ids["secret_id"]))
+    return state(200, _secret(secret), secret.tag)
 
 
 def rotate_secret(parts: Parts, request: Request) -> Response:
     overlap = _overlap_of(read_object(request.event) if request.event.get("body") else {})
-    text = rotate(
-        parts.database,
-        parts.clock,
-        parts.keys,
-        request.tenant_id,
-        overlap=overlap,
-        new_id=uuid4,
-        entropy=os.urandom,
+    made = _secrets(parts).rotate(
+        request.tenant_id, uuid4(), parts.keys, overlap=overlap, entropy=os.urandom, only=request.only
     )
-    newest = next(each for each in _credentials(parts).secrets(request.tenant_id) if each.expires_at is None)
-    return answer(201, _secret(newest) | {"signing_secret": text}, Cache_Control="no-store")
+    location = f"{request.path}/{made.secret.id}"
+    document = _secret(made.secret) | {"signing_secret": made.text}
+    return answer(201, document, Location=location, Cache_Control="no-store")
 
 
 def revoke_secret(parts: Parts, request: Request) -> Response:
-    _credentials(parts).revoke_secret(request.tenant_id, queries.path_id(request.ids["secret_id"]))
+    _secrets(parts).revoke(request.tenant_id, queries.path_id(request.ids["secret_id"]), only=request.only)
     return no_content()
 
 
@@ -133,3 +133,7 @@ def _overlap_of(document: Mapping[str, Any]) -> timedelta:
 
 def _credentials(parts: Parts) -> Credentials:
     return Credentials(database=parts.database, clock=parts.clock)
+
+
+def _secrets(parts: Parts) -> SigningSecrets:
+    return SigningSecrets(database=parts.database, clock=parts.clock)

@@ -1,7 +1,9 @@
 """What the API answers: the documents of schedules, runs and attempts, and the responses that carry them."""
 
+import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from documents import fields_of
@@ -19,6 +21,18 @@ def answer(status: int, document: Mapping[str, Any], **headers: str) -> Response
     body = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(status=status, content_type=CONTENT_TYPE, body=body, headers=named)
+
+
+def state(status: int, document: Mapping[str, Any], tag: str, **headers: str) -> Response:
+    """A thing in its state under a strong ETag: the tag, by which If-Match goes, and a digest of all that was answered."""
+    plain = answer(status, document, **headers)
+    etag = f'"{tag}-{digest(plain.body)}"'
+    return replace(plain, headers={**plain.headers, "ETag": etag})
+
+
+def digest(body: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(body.encode()).hexdigest()[:16]
 
 
 def no_content() -> Response:

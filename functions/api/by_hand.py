@@ -3,25 +3,25 @@
 They are asked for seldom, and imported when they are, as those of `times`.
 """
 
-from answers import answer, run_with_attempts
+from answers import answer
 from bodies import read_object
 from filters import redeliveries
 from parts import Parts, Request
+from replies import run_reply
 from response import Response
 from scheduler.redelivery import Redelivery
 from sending import send_soon
 
 
 def redeliver_run(parts: Parts, request: Request) -> Response:
-    _redelivery(parts).redeliver(request.tenant_id, request.run_id)
-    run, attempts = parts.history.run(request.tenant_id, request.run_id)
-    send_soon(parts, request, run.schedule_id)
-    return answer(200, run_with_attempts(run, attempts))
+    schedule_id = _redelivery(parts).redeliver(request.tenant_id, request.run_id, only=request.only)
+    send_soon(parts, request, schedule_id)
+    return run_reply(parts, request, request.run_id)
 
 
 def cancel_run(parts: Parts, request: Request) -> Response:
-    _redelivery(parts).cancel(request.tenant_id, request.run_id)
-    return answer(200, run_with_attempts(*parts.history.run(request.tenant_id, request.run_id)))
+    _redelivery(parts).cancel(request.tenant_id, request.run_id, only=request.only)
+    return run_reply(parts, request, request.run_id)
 
 
 def redeliver_runs(parts: Parts, request: Request) -> Response:

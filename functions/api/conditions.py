@@ -1,14 +1,16 @@
-"""Reads what a request's headers say: the versions that a change is meant for, and the key that makes it happen once."""
+"""Reads what a request's headers say: the state that it is meant for, and the key that makes it happen once."""
 
 import hashlib
 import re
 from typing import Any
 
 from scheduler.errors import InvalidInput, Problem
+from scheduler.preconditions import ANYHOW, Precondition
 
-# RFC 9110, section 8.8.3; a weak tag never matches in If-Match (section 13.1.1).
-_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
-_VERSION = re.compile(r'"([1-9][0-9]{0,9})"')
+# RFC 9110, section 8.8.3: a comma may be part of a tag.
+_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
+_TAGS = re.compile(rf"[ \t,]*{_TAG}(?:[ \t]*,[ \t,]*{_TAG})*[ \t,]*")
+_EACH = re.compile(_TAG)
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
 
@@ -20,33 +22,42 @@ class BadHeader(InvalidInput):
         self.header = header
 
 
-def entity_tag(version: int) -> str:
-    """The strong tag of a schedule: its version. What is computed anew at each read, such as next_run_at, is not part of it."""
-    return f'"{version}"'
+def precondition(event: dict[str, Any]) -> Precondition:
+    """What If-Match and If-None-Match say before a change. BadHeader."""
+    match, none_match = _header(event, "If-Match"), _header(event, "If-None-Match")
+    if none_match is None:
+        return ANYHOW if match is None else _meant(match)
+    if match is not None or none_match.strip() != "*":
+        raise BadHeader("If-None-Match", "must be * before a change, and stand without If-Match")
+    return Precondition(there=False)
 
 
-def if_match(event: dict[str, Any]) -> frozenset[int] | None:
-    """The versions that If-Match names; None where it is not sent or takes any. BadHeader."""
-    text = _header(event, "if-match")
-    if text is None or text.strip() == "*":
-        return None
-    tags = [tag.strip() for tag in text.split(",")]
-    if not all(_TAG.fullmatch(tag) for tag in tags):
+def refuse_any(event: dict[str, Any]) -> None:
+    """BadHeader for a condition on a request that makes a thing, or concerns many: it would be taken for a promise."""
+    for name in ("If-Match", "If-None-Match"):
+        if _header(event, name) is not None:
+            raise BadHeader(name, "can't be kept here: it is for a request about one thing that is there")
+
+
+def was_seen(event: dict[str, Any], etag: str) -> bool:
+    """Whether the caller of a read has it under this ETag already: If-None-Match, where strong and weak are the same."""
+    text = _header(event, "If-None-Match") or ""
+    return text.strip() == "*" or etag.removeprefix("W/") in (tag.removeprefix("W/") for tag in _EACH.findall(text))
+
+
+def _meant(text: str) -> Precondition:
+    if text.strip() == "*":
+        return Precondition(there=True)
+    if not _TAGS.fullmatch(text):
         raise BadHeader("If-Match", "must be * or the ETag of an answer, in its quotation marks")
-    return frozenset(int(found[1]) for tag in tags if (found := _VERSION.fullmatch(tag)))
-
-
-def if_none_match_any(event: dict[str, Any]) -> bool:
-    """Whether the caller wants to create and never to replace: `If-None-Match: *`. BadHeader for a tag."""
-    text = _header(event, "if-none-match")
-    if text is not None and text.strip() != "*":
-        raise BadHeader("If-None-Match", "must be * here")
-    return text is not None
+    # A weak tag never matches here (RFC 9110, section 13.1.1). Of ours the part before the hyphen names the state.
+    strong = [tag for tag in _EACH.findall(text) if not tag.startswith("W/")]
+    return Precondition(there=True, tags=frozenset(tag.strip('"').partition("-")[0] for tag in strong))
 
 
 def idempotency_key(event: dict[str, Any]) -> str | None:
     """The caller's name for this request, if it gives one. BadHeader."""
-    key = _header(event, "idempotency-key")
+    key = _header(event, "Idempotency-Key")
     if key is not None and not _KEY.fullmatch(key):
         raise BadHeader("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
     return key
@@ -59,6 +70,7 @@ def fingerprint(event: dict[str, Any]) -> bytes:
 
 
 def _header(event: dict[str, Any], name: str) -> str | None:
-    """A header, whatever its case; API Gateway hands them on as they came."""
-    values = [value for given, value in (event.get("headers") or {}).items() if given.lower() == name]
-    return str(values[0]) if values else None
+    """A header, whatever its case, its lines joined as RFC 9110, section 5.3, says; API Gateway hands them on as they came."""
+    several = {given.lower(): values for given, values in (event.get("multiValueHeaders") or {}).items()}
+    values = several.get(name.lower())
+    return ", ".join(values) if values else None

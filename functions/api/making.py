@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import unquote
 from uuid import uuid4
 
-import conditions
 import fields
 from answers import answer
 from bodies import read_object
@@ -69,8 +68,7 @@ def put_schedule(parts: Parts, request: Request) -> Response:
         uuid4(),
         definition,
         changed_by=request.key_id,
-        only=conditions.if_match(request.event),
-        create_only=conditions.if_none_match_any(request.event),
+        only=request.only,
     )
     send_soon(parts, request, put.id)
     if not created:
@@ -81,7 +79,7 @@ def put_schedule(parts: Parts, request: Request) -> Response:
 
 def trigger(parts: Parts, request: Request) -> Response:
     schedule_id = request.schedule_id
-    run_id = _by_hand(parts).trigger(request.tenant_id, schedule_id)
+    run_id = _by_hand(parts).trigger(request.tenant_id, schedule_id, only=request.only)
     send_soon(parts, request, schedule_id)
     stage = request.path.partition("/v1/")[0]
     return run_reply(parts, request, run_id, 201, Location=f"{stage}/v1/runs/{run_id}")
@@ -90,7 +88,13 @@ def trigger(parts: Parts, request: Request) -> Response:
 def backfill(parts: Parts, request: Request) -> Response:
     schedule_id, wanted = request.schedule_id, _backfill_of(read_object(request.event))
     done = _by_hand(parts).backfill(
-        request.tenant_id, schedule_id, wanted.since, wanted.until, most=wanted.most, dry_run=wanted.dry_run
+        request.tenant_id,
+        schedule_id,
+        wanted.since,
+        wanted.until,
+        most=wanted.most,
+        dry_run=wanted.dry_run,
+        only=request.only,
     )
     send_soon(parts, request, schedule_id)
     return answer(200, {"occurrences": done.occurrences, "created": done.made, "dry_run": wanted.dry_run})

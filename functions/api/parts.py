@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import conditions
 import queries
 from aws_lambda_powertools import Logger
 from scheduler.aws import keys, queue
@@ -14,6 +15,7 @@ from scheduler.dispatch import Dispatcher
 from scheduler.history import History
 from scheduler.idempotency import Idempotency
 from scheduler.limits import Limits
+from scheduler.preconditions import Precondition
 from scheduler.scheduling import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import Clock
@@ -79,6 +81,11 @@ class Request:
     @property
     def query(self) -> Mapping[str, str]:
         return self.event.get("queryStringParameters") or {}
+
+    @property
+    def only(self) -> Precondition:
+        """The state that a change is meant for. BadHeader."""
+        return conditions.precondition(self.event)
 
     @property
     def schedule_id(self) -> UUID:

@@ -1,12 +1,12 @@
 """Joins the routes to API Gateway's events: who calls, whether it may, once or again, and a problem for whatever is raised."""
 
-import hashlib
 import time
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import conditions
+from answers import digest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from parts import Parts, Request
 from problems import Forbidden, kind_of, problem
@@ -56,7 +56,7 @@ class Api:
             with self._parts.database.acting_for(tenant_id):
                 admitted = self._admission.admit(tenant_id)
                 request = _request(route, event, context, tenant_id, admitted)
-                response = _tagged(route, self._carry_out(route, request))
+                response = _unless_seen(route, event, self._carry_out(route, request))
                 for work in request.later:
                     work()
         except Exception as error:  # the last resort: whatever a route raises has an answer
@@ -68,6 +68,8 @@ class Api:
         return _measured(response, admitted) if admitted else response
 
     def _carry_out(self, route: Route, request: Request) -> Response:
+        if not route.conditional:
+            conditions.refuse_any(request.event)
         key = conditions.idempotency_key(request.event) if route.method == "POST" else None
         if key is None:
             return route.carry_out(self._parts, request)
@@ -76,11 +78,7 @@ class Api:
             return _kept(route.carry_out(self._parts, request))
 
         idempotency, fingerprint = self._parts.idempotency, conditions.fingerprint(request.event)
-        if route.in_parts:
-            answered = idempotency.after(request.tenant_id, key, fingerprint, work)
-        else:
-            answered = idempotency.once(request.tenant_id, key, fingerprint, work, sealed=route.sealed)
-        return _restored(answered)
+        return _restored(idempotency.once(request.tenant_id, key, fingerprint, work, sealed=route.sealed))
 
 
 def _route(event: dict[str, Any]) -> Route:
@@ -121,12 +119,14 @@ def _restored(answered: Answered) -> Response:
     return Response(status=answered.status, content_type=content_type, body=answered.body, headers=headers)
 
 
-def _tagged(route: Route, response: Response) -> Response:
-    """A read without a version of its own is tagged by its content, weakly: no change can be made conditional on it."""
-    if route.method != "GET" or "ETag" in response.headers:
+def _unless_seen(route: Route, event: dict[str, Any], response: Response) -> Response:
+    """A read under its ETag: a weak one, of its content, where it has no other; 304 where the caller has it already."""
+    if route.method != "GET":
         return response
-    digest = hashlib.sha256(response.body.encode()).hexdigest()[:32]
-    return replace(response, headers={**response.headers, "ETag": f'W/"{digest}"'})
+    etag = response.headers.get("ETag") or f'W/"{digest(response.body)}"'
+    if conditions.was_seen(event, etag):
+        return Response(status=304, headers={"ETag": etag})
+    return replace(response, headers={**response.headers, "ETag": etag})
 
 
 def _measured(response: Response, admitted: Admitted) -> Response:

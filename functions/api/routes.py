@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 from uuid import uuid4
 
-import conditions
 from answers import no_content
 from bodies import read_object
 from documents import definition_of, edited, pause_of
@@ -39,17 +38,13 @@ def edit_schedule(parts: Parts, request: Request) -> Response:
             request.limits.check(new.timing, new.payload)
         return new
 
-    changed = parts.scheduling.edit(
-        request.tenant_id, schedule_id, edit, changed_by=request.key_id, only=conditions.if_match(request.event)
-    )
+    changed = parts.scheduling.edit(request.tenant_id, schedule_id, edit, changed_by=request.key_id, only=request.only)
     send_soon(parts, request, changed.id)
     return schedule_reply(parts, changed)
 
 
 def delete_schedule(parts: Parts, request: Request) -> Response:
-    parts.scheduling.delete(
-        request.tenant_id, request.schedule_id, changed_by=request.key_id, only=conditions.if_match(request.event)
-    )
+    parts.scheduling.delete(request.tenant_id, request.schedule_id, changed_by=request.key_id, only=request.only)
     return no_content()
 
 
@@ -59,7 +54,7 @@ def pause_schedule(parts: Parts, request: Request) -> Response:
         request.tenant_id,
         request.schedule_id,
         changed_by=request.key_id,
-        only=conditions.if_match(request.event),
+        only=request.only,
         pause=pause,
     )
     return schedule_reply(parts, paused)
@@ -67,7 +62,7 @@ def pause_schedule(parts: Parts, request: Request) -> Response:
 
 def resume_schedule(parts: Parts, request: Request) -> Response:
     resumed = parts.scheduling.resume(
-        request.tenant_id, request.schedule_id, changed_by=request.key_id, only=conditions.if_match(request.event)
+        request.tenant_id, request.schedule_id, changed_by=request.key_id, only=request.only
     )
     send_soon(parts, request, resumed.id)
     return schedule_reply(parts, resumed)
@@ -90,8 +85,8 @@ class Route:
     carry_out: Carry
     # The answer shows a credential: it is stored encrypted, where it is stored.
     sealed: bool = False
-    # It is too much for one transaction, and does no harm when it is done twice.
-    in_parts: bool = False
+    # It concerns one thing that is there, so that a caller can say in which state it is meant.
+    conditional: bool = True
 
 
 def _reads(path: str, carry_out: Carry) -> Route:
@@ -110,22 +105,22 @@ def _seldom(module: str, name: str) -> Carry:
 
 def _asks(path: str, carry_out: Carry) -> Route:
     """A question that needs a body."""
-    return Route(method="POST", path=path, scope="read", carry_out=carry_out)
+    return Route(method="POST", path=path, scope="read", carry_out=carry_out, conditional=False)
 
 
-def _changes(method: str, path: str, carry_out: Carry, *, in_parts: bool = False) -> Route:
-    return Route(method=method, path=path, scope="write", carry_out=carry_out, in_parts=in_parts)
+def _changes(method: str, path: str, carry_out: Carry, *, conditional: bool = True) -> Route:
+    return Route(method=method, path=path, scope="write", carry_out=carry_out, conditional=conditional)
 
 
-def _manages(method: str, path: str, carry_out: Carry, *, sealed: bool = False) -> Route:
-    return Route(method=method, path=path, scope="admin", carry_out=carry_out, sealed=sealed)
+def _manages(method: str, path: str, carry_out: Carry, *, sealed: bool = False, conditional: bool = True) -> Route:
+    return Route(method=method, path=path, scope="admin", carry_out=carry_out, sealed=sealed, conditional=conditional)
 
 
 ROUTES = (
-    _changes("POST", "/v1/schedules", create_schedule),
+    _changes("POST", "/v1/schedules", create_schedule, conditional=False),
     _reads("/v1/schedules", _seldom("listing", "list_schedules")),
-    _changes("POST", "/v1/schedules/pause", _seldom("making", "pause_labelled"), in_parts=True),
-    _changes("POST", "/v1/schedules/resume", _seldom("making", "resume_labelled"), in_parts=True),
+    _changes("POST", "/v1/schedules/pause", _seldom("making", "pause_labelled"), conditional=False),
+    _changes("POST", "/v1/schedules/resume", _seldom("making", "resume_labelled"), conditional=False),
     _reads("/v1/schedules/by-name/{name}", _seldom("making", "get_schedule_by_name")),
     _changes("PUT", "/v1/schedules/by-name/{name}", _seldom("making", "put_schedule")),
     _reads("/v1/schedules/{schedule_id}", get_schedule),
@@ -147,13 +142,14 @@ ROUTES = (
     _reads("/v1/runs/{run_id}", get_run),
     _changes("POST", "/v1/runs/{run_id}/redeliver", _seldom("by_hand", "redeliver_run")),
     _changes("POST", "/v1/runs/{run_id}/cancel", _seldom("by_hand", "cancel_run")),
-    _changes("POST", "/v1/redeliveries", _seldom("by_hand", "redeliver_runs")),
+    _changes("POST", "/v1/redeliveries", _seldom("by_hand", "redeliver_runs"), conditional=False),
     _reads("/v1/usage", _seldom("access", "get_usage")),
     _manages("GET", "/v1/keys", _seldom("access", "list_keys")),
-    _manages("POST", "/v1/keys", _seldom("access", "issue_key"), sealed=True),
+    _manages("POST", "/v1/keys", _seldom("access", "issue_key"), sealed=True, conditional=False),
     _manages("GET", "/v1/keys/{key_id}", _seldom("access", "get_key")),
     _manages("DELETE", "/v1/keys/{key_id}", _seldom("access", "revoke_key")),
     _manages("GET", "/v1/signing-secrets", _seldom("access", "list_secrets")),
     _manages("POST", "/v1/signing-secrets", _seldom("access", "rotate_secret"), sealed=True),
+    _manages("GET", "/v1/signing-secrets/{secret_id}", _seldom("access", "get_secret")),
     _manages("DELETE", "/v1/signing-secrets/{secret_id}", _seldom("access", "revoke_secret")),
 )

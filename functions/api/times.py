@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import queries
-from answers import answer, no_content
+from answers import answer, no_content, state
 from bodies import read_object
 from documents import dates_of, preview_of
 from instants import written
@@ -50,17 +50,18 @@ def list_exclusion_lists(parts: Parts, request: Request) -> Response:
 
 
 def get_exclusion_list(parts: Parts, request: Request) -> Response:
-    return answer(200, exclusion_list_document(_lists(parts).get(request.tenant_id, _name(request))))
+    found = _lists(parts).get(request.tenant_id, _name(request))
+    return state(200, exclusion_list_document(found), found.tag)
 
 
 def put_exclusion_list(parts: Parts, request: Request) -> Response:
     name, dates = _name(request), dates_of(read_object(request.event))
-    put = _lists(parts).put(request.tenant_id, uuid4(), name, dates)
-    return answer(200, exclusion_list_document(put))
+    put, made = _lists(parts).put(request.tenant_id, uuid4(), name, dates, only=request.only)
+    return state(201 if made else 200, exclusion_list_document(put), put.tag)
 
 
 def delete_exclusion_list(parts: Parts, request: Request) -> Response:
-    _lists(parts).delete(request.tenant_id, _name(request))
+    _lists(parts).delete(request.tenant_id, _name(request), only=request.only)
     return no_content()
 
 

@@ -12,7 +12,9 @@ from scheduler.calendar.spec import CalendarSpec
 from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
 from scheduler.errors import Conflict, InvalidInput, NotFound, Problem
+from scheduler.preconditions import ANYHOW, Precondition
 from scheduler.runs import id_prefix
+from scheduler.schedules import tag_of_version
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Transaction
 
@@ -38,13 +40,13 @@ class ByHand:
     clock: Clock
     retention: timedelta
 
-    def trigger(self, tenant_id: UUID, schedule_id: UUID) -> UUID:
+    def trigger(self, tenant_id: UUID, schedule_id: UUID, *, only: Precondition = ANYHOW) -> UUID:
         """Makes one run at the next whole second that neither has one nor is an occurrence; returns its id.
 
-        An occurrence's second would be taken from the planner. Paused and disabled schedules run too. NotFound; Conflict
-        where many runs were asked for at once.
+        An occurrence's second would be taken from the planner. Paused and disabled schedules run too. NotFound;
+        PreconditionFailed; Conflict where many runs were asked for at once.
         """
-        with self._held(tenant_id, schedule_id) as (transaction, spec, now):
+        with self._held(tenant_id, schedule_id, only) as (transaction, spec, now):
             first = now.replace(microsecond=0) + timedelta(seconds=1)
             last = first + timedelta(seconds=_SECONDS)
             taken = set(occurrences(spec, now, last))
@@ -56,13 +58,22 @@ class ByHand:
             return run_id
 
     def backfill(
-        self, tenant_id: UUID, schedule_id: UUID, since: datetime, until: datetime, *, most: int, dry_run: bool
+        self,
+        tenant_id: UUID,
+        schedule_id: UUID,
+        since: datetime,
+        until: datetime,
+        *,
+        most: int,
+        dry_run: bool,
+        only: Precondition = ANYHOW,
     ) -> Backfilled:
         """Makes the runs of [since, until) that are missing, due now, by the calendar that the schedule has now.
 
-        InvalidInput: a range that is not past or older than what is kept, or more than `most` occurrences. NotFound.
+        InvalidInput: a range that is not past or older than what is kept, or more than `most` occurrences. NotFound;
+        PreconditionFailed.
         """
-        with self._held(tenant_id, schedule_id) as (transaction, spec, now):
+        with self._held(tenant_id, schedule_id, only) as (transaction, spec, now):
             self._check(transaction, since, until, now)
             before = timedelta(microseconds=1)
             found = list(islice(occurrences(spec, since - before, until - before), most + 1))
@@ -92,15 +103,19 @@ class ByHand:
             raise InvalidInput(*problems)
 
     @contextmanager
-    def _held(self, tenant_id: UUID, schedule_id: UUID) -> Iterator[tuple[Transaction, CalendarSpec, datetime]]:
+    def _held(
+        self, tenant_id: UUID, schedule_id: UUID, only: Precondition
+    ) -> Iterator[tuple[Transaction, CalendarSpec, datetime]]:
         """A transaction that holds the schedule's calendar, then the schedule; its calendar; the time under these locks."""
         with self.database.transaction() as transaction:
             rows = transaction.run("by_hand.calendar", tenant_id=tenant_id, id=schedule_id)
             if not rows:
                 raise NotFound(f"no schedule {schedule_id}")
             words = {"tenant_id": tenant_id, "id": schedule_id, "calendar_id": rows[0]["id"]}
-            if not transaction.run("by_hand.lock", **words):
+            locked = transaction.run("by_hand.lock", **words)
+            if not locked:
                 raise Conflict("it is being changed by others at this moment; try again")
+            only.check(tag_of_version(schedule_id, locked[0]["version"]))
             yield transaction, calendar_spec(rows[0]), self.clock(transaction)
 
 

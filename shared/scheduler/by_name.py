@@ -3,9 +3,10 @@
 import contextlib
 from uuid import UUID
 
-from scheduler.errors import Conflict, NotFound, PreconditionFailed
+from scheduler.errors import Conflict, NotFound
+from scheduler.preconditions import ANYHOW, Precondition
 from scheduler.schedules import Definition, Schedule
-from scheduler.scheduling import Scheduling, Versions
+from scheduler.scheduling import Scheduling
 
 # Others that may create or delete a schedule of the same name meanwhile, before one gives up.
 _TRIES = 5
@@ -26,24 +27,20 @@ def put(
     definition: Definition,
     *,
     changed_by: str,
-    only: Versions = None,
-    create_only: bool = False,
+    only: Precondition = ANYHOW,
 ) -> tuple[Schedule, bool]:
     """Makes the definition be what its name stands for; also says whether it was created, under the given new id.
 
-    PreconditionFailed: there is none, or another than the versions in `only`, or there is one and `create_only`.
+    PreconditionFailed where what the name stands for, or stands for not, is not what was meant.
     """
     if definition.name is None:
         raise ValueError("a definition without a name is put nowhere")
     for _ in range(_TRIES):
         found = _id_of(scheduling, tenant_id, definition.name)
         if found is None:
-            if only is not None:
-                raise PreconditionFailed(f"no schedule is called {definition.name!r}")
+            only.check(None)
             with contextlib.suppress(Conflict):
                 return scheduling.create(tenant_id, new_id, definition, changed_by=changed_by), True
-        elif create_only:
-            raise PreconditionFailed(f"a schedule is called {definition.name!r} already")
         else:
             with contextlib.suppress(NotFound):
                 return scheduling.edit(tenant_id, found, lambda _: definition, changed_by=changed_by, only=only), False

@@ -1,6 +1,7 @@
-"""A tenant's own credentials: API keys issued and revoked, signing secrets looked at and revoked."""
+"""A tenant's API keys: issued with scopes and an end, looked at without their texts, revoked."""
 
 import base64
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -8,10 +9,10 @@ from enum import StrEnum
 from typing import Self
 from uuid import UUID
 
-from scheduler.errors import Conflict, InvalidInput, LimitExceeded, NotFound, Problem
+from scheduler.errors import InvalidInput, LimitExceeded, NotFound, Problem
+from scheduler.preconditions import ANYHOW, Precondition, tag_of
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row
-from scheduler.tenants import hash_key
 
 # Random bytes of a key's text, and how much of the text is shown afterwards.
 _KEY_BYTES = 32
@@ -42,6 +43,11 @@ class ApiKey:
     revoked_at: datetime | None
     last_used_at: datetime | None
 
+    @property
+    def tag(self) -> str:
+        """Names its state; its use is none."""
+        return tag_of(self.id, self.revoked_at)
+
     @classmethod
     def from_row(cls, row: Row) -> Self:
         """The key of a row, whose columns are its fields."""
@@ -56,15 +62,6 @@ class IssuedKey:
     text: str = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SecretInForce:
-    """A signing secret that signs now, without its text; `expires_at` None: it is the newest."""
-
-    id: UUID
-    created_at: datetime
-    expires_at: datetime | None
-
-
 def new_key_text(entropy: Callable[[int], bytes]) -> str:
     """The text of a new API key; `entropy(n)` returns n random bytes."""
     return "ck_" + base64.urlsafe_b64encode(entropy(_KEY_BYTES)).rstrip(b"=").decode()
@@ -73,6 +70,11 @@ def new_key_text(entropy: Callable[[int], bytes]) -> str:
 def shown(text: str) -> str:
     """What may be shown of a key, to tell it from others."""
     return text[:_SHOWN]
+
+
+def hash_key(text: str) -> bytes:
+    """SHA-256 of the key's text: it has 256 random bits, so that a fast hash is enough to keep it unknown."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,29 +134,14 @@ class Credentials:
             rows = transaction.run("credentials.key", tenant_id=tenant_id, id=key_id)
         return IssuedKey(key=ApiKey.from_row(rows[0]), text=text)
 
-    def revoke(self, tenant_id: UUID, key_id: UUID) -> None:
-        """Ends a key for good; one that is revoked already stays so. NotFound.
+    def revoke(self, tenant_id: UUID, key_id: UUID, *, only: Precondition = ANYHOW) -> None:
+        """Ends a key for good; one that is revoked already stays so. NotFound; PreconditionFailed.
 
         Another call is refused once the authorizer's answer for the key is out of API Gateway's cache: 30 seconds at most.
         """
         with self.database.transaction() as transaction:
-            now = self.clock(transaction)
-            if not transaction.run("credentials.revoke_key", tenant_id=tenant_id, id=key_id, now=now):
+            rows = transaction.run("credentials.lock_key", tenant_id=tenant_id, id=key_id)
+            if not rows:
                 raise NotFound(f"no key {key_id}")
-
-    def secrets(self, tenant_id: UUID) -> list[SecretInForce]:
-        """The secrets that requests are signed with now, newest first."""
-        with self.database.transaction() as transaction:
-            rows = transaction.run("credentials.secrets", tenant_id=tenant_id, now=self.clock(transaction))
-        return [SecretInForce(**row) for row in rows]
-
-    def revoke_secret(self, tenant_id: UUID, secret_id: UUID) -> None:
-        """Ends a secret that was replaced before its overlap is over. NotFound; Conflict for the newest one."""
-        with self.database.transaction() as transaction:
-            now = self.clock(transaction)
-            if transaction.run("credentials.revoke_secret", tenant_id=tenant_id, id=secret_id, now=now):
-                return
-            rows = transaction.run("credentials.secrets", tenant_id=tenant_id, now=now)
-        if any(row["id"] == secret_id for row in rows):
-            raise Conflict("it is the newest secret; rotate first")
-        raise NotFound(f"no signing secret {secret_id}")
+            only.check(ApiKey.from_row(rows[0]).tag)
+            transaction.run("credentials.revoke_key", tenant_id=tenant_id, id=key_id, now=self.clock(transaction))

@@ -1,6 +1,6 @@
 """A tenant's named lists of excluded dates: editing one retimes the schedules that use it, all at once."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Self
@@ -9,6 +9,7 @@ from uuid import UUID
 from scheduler.calendars import Calendar
 from scheduler.errors import Conflict, NotFound
 from scheduler.materialising import materialise, span
+from scheduler.preconditions import ANYHOW, Precondition, tag_of
 from scheduler.retiming import Revision, revise
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Row, Transaction
@@ -23,6 +24,11 @@ class ExclusionList:
     dates: tuple[date, ...]
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def tag(self) -> str:
+        """Names its state."""
+        return tag_of(self.id, self.dates, self.updated_at)
 
     @classmethod
     def from_row(cls, row: Row) -> Self:
@@ -44,27 +50,29 @@ class ExclusionLists:
     clock: Clock
     retention: timedelta
 
-    def put(self, tenant_id: UUID, list_id: UUID, name: str, dates: Collection[date]) -> ExclusionList:
-        """Makes the list, under the given new id, or gives it other dates; then its schedules fire by these from now on.
+    def put(
+        self, tenant_id: UUID, new_id: UUID, name: str, dates: Collection[date], *, only: Precondition = ANYHOW
+    ) -> tuple[ExclusionList, bool]:
+        """Makes the list, under the given new id, or gives it other dates; also says whether it was made.
 
-        Locks the list, then its calendars in id order, as every change does. What a late tick owes up to now is planned by
-        the former dates.
+        Its schedules fire by the new dates from now on. Locks the list, then its calendars in id order, as every change
+        does. What a late tick owes up to now is planned by the former dates. PreconditionFailed.
         """
         listed = sorted(set(dates))
         with self.database.transaction() as transaction:
-            now = self.clock(transaction)
-            made = transaction.run("exclusions.make", id=list_id, tenant_id=tenant_id, name=name, dates=listed, now=now)
-            if made:
-                return ExclusionList.from_row(made[0])
-            [row] = transaction.run("exclusions.lock", tenant_id=tenant_id, name=name)
-            if list(row["dates"]) == listed:
-                return ExclusionList.from_row(row)
-            calendars = transaction.run("exclusions.lock_calendars", list_id=row["id"])
-            now = self.clock(transaction)
-            [changed] = transaction.run("exclusions.change", id=row["id"], dates=listed, now=now)
-            for calendar in calendars:
-                self._retime(transaction, calendar, now)
-        return ExclusionList.from_row(changed)
+            words = {"tenant_id": tenant_id, "name": name}
+            rows = transaction.run("exclusions.lock", **words)
+            if not rows:
+                only.check(None)
+                now = self.clock(transaction)
+                if made := transaction.run("exclusions.make", id=new_id, dates=listed, now=now, **words):
+                    return ExclusionList.from_row(made[0]), True
+                rows = transaction.run("exclusions.lock", **words)
+            if not rows:
+                raise Conflict("it is being made and deleted by others at this moment; try again")
+            old = ExclusionList.from_row(rows[0])
+            only.check(old.tag)
+            return (old if list(old.dates) == listed else self._give(transaction, old.id, listed)), False
 
     def get(self, tenant_id: UUID, name: str) -> ExclusionList:
         """One list; NotFound."""
@@ -82,15 +90,24 @@ class ExclusionLists:
             )
         return [ExclusionList.from_row(row) for row in rows]
 
-    def delete(self, tenant_id: UUID, name: str) -> None:
-        """Ends a list that no schedule uses. NotFound; Conflict while one does."""
+    def delete(self, tenant_id: UUID, name: str, *, only: Precondition = ANYHOW) -> None:
+        """Ends a list that no schedule uses. NotFound; PreconditionFailed; Conflict while one does."""
         with self.database.transaction() as transaction:
             rows = transaction.run("exclusions.lock", tenant_id=tenant_id, name=name)
             if not rows:
                 raise _no_list(name)
+            only.check(ExclusionList.from_row(rows[0]).tag)
             if transaction.run("exclusions.users", list_id=rows[0]["id"]):
                 raise Conflict(f"a schedule uses the exclusion list {name!a}")
             transaction.run("exclusions.delete", id=rows[0]["id"])
+
+    def _give(self, transaction: Transaction, list_id: UUID, dates: Sequence[date]) -> ExclusionList:
+        calendars = transaction.run("exclusions.lock_calendars", list_id=list_id)
+        now = self.clock(transaction)
+        [changed] = transaction.run("exclusions.change", id=list_id, dates=dates, now=now)
+        for calendar in calendars:
+            self._retime(transaction, calendar, now)
+        return ExclusionList.from_row(changed)
 
     def _retime(self, transaction: Transaction, row: Row, now: datetime) -> None:
         calendar = Calendar.from_row(row)

@@ -1,7 +1,7 @@
 """What tenants may look back on, and forward to: a schedule's runs, a run's attempts, when a schedule fires next."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Self
@@ -11,6 +11,7 @@ from scheduler.calendar.occurrences import next_occurrence
 from scheduler.calendar.spec import CalendarSpec
 from scheduler.calendars import calendar_spec
 from scheduler.errors import NotFound
+from scheduler.preconditions import tag_of
 from scheduler.runs import Reason, State, scheduled_for_of
 from scheduler.schedules import Pause, Schedule, Status
 from scheduler.store.clock import Clock
@@ -43,6 +44,11 @@ class Run:
     next_attempt_at: datetime | None
     ended_at: datetime | None
     trigger: Trigger
+
+    @property
+    def tag(self) -> str:
+        """Names its state."""
+        return tag_of(*astuple(self))
 
     @classmethod
     def from_row(cls, row: Row) -> Self:

@@ -61,16 +61,6 @@ class Idempotency:
             self._store(transaction, tenant_id, key, answered, sealed)
             return answered
 
-    def after(self, tenant_id: UUID, key: str, fingerprint: bytes, carry_out: Callable[[], Answered]) -> Answered:
-        """The same for work that is too much for one transaction and does no harm when done twice: stored after it."""
-        with self.database.transaction() as transaction:
-            forgotten = self.clock(transaction) - KEPT
-            rows = transaction.run("idempotency.find", tenant_id=tenant_id, key=key, forgotten=forgotten)
-        if rows:
-            return self._replayed(tenant_id, rows[0], fingerprint)
-        answered = carry_out()
-        return self.once(tenant_id, key, fingerprint, lambda: answered)
-
     def _replayed(self, tenant_id: UUID, row: Row, fingerprint: bytes) -> Answered:
         if row["fingerprint"] != fingerprint:
             raise KeyReused("this idempotency key was sent before, with another method, path or body")

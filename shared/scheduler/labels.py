@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
-from scheduler.errors import Conflict, InvalidInput, NotFound, Problem
+from scheduler.errors import InvalidInput, Problem
 from scheduler.schedules import Pause, Schedule
 from scheduler.scheduling import Scheduling
+from scheduler.store.connection import Transaction
 
-# Of one call: the rest is the next call's.
-MOST_AT_ONCE = 1_000
+# Of one call, which holds them all until it is through; the rest is the next call's.
+MOST_AT_ONCE = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,7 +25,7 @@ class Bulk:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Labelled:
-    """All schedules that carry some labels. Each is changed by itself, under its own locks: one that fails stops no other."""
+    """All schedules that carry some labels, changed in one transaction: an idempotency key is stored with what it did."""
 
     scheduling: Scheduling
     tenant_id: UUID
@@ -52,23 +52,29 @@ class Labelled:
     def _each(self, block: str, change: Callable[[UUID], Schedule]) -> Bulk:
         if not self.labels:
             raise InvalidInput(Problem(pointer="/labels", detail="must give one label at least"))
-        with self.scheduling.database.transaction() as transaction:
-            rows = transaction.run(
-                block,
-                tenant_id=self.tenant_id,
-                labels=to_json(self.labels),
-                now=self.scheduling.clock(transaction),
-                most=MOST_AT_ONCE,
-            )
-        matched, changed = rows[0]["matched"] if rows else 0, 0
-        for row in rows:
-            if not self.more_time():
-                break
-            # Deleted since, or just being changed by others.
-            with suppress(NotFound, Conflict):
-                change(row["id"])
+        with self.scheduling.database.joined() as transaction:
+            matched, held = self._hold(transaction, block)
+            changed = 0
+            for schedule_id in held:
+                if not self.more_time():
+                    break
+                change(schedule_id)
                 changed += 1
         return Bulk(matched=matched, changed=changed, remaining=matched - changed)
+
+    def _hold(self, transaction: Transaction, block: str) -> tuple[int, list[UUID]]:
+        """How many there are, and the first of them: held as each change holds its own, all calendars before any schedule.
+
+        One that was deleted meanwhile, or given another calendar, is left out.
+        """
+        now, labels = self.scheduling.clock(transaction), to_json(self.labels)
+        rows = transaction.run(block, tenant_id=self.tenant_id, labels=labels, now=now, most=MOST_AT_ONCE)
+        if not rows:
+            return 0, []
+        calendars = sorted({row["calendar_id"] for row in rows})
+        transaction.run("schedules.lock_calendars", ids=calendars)
+        held = transaction.run("labels.hold", ids=[row["id"] for row in rows], calendar_ids=calendars)
+        return rows[0]["matched"], [row["id"] for row in held]
 
 
 def to_json(labels: Mapping[str, str]) -> str:

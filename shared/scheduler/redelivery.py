@@ -6,6 +6,8 @@ from enum import StrEnum
 from uuid import UUID
 
 from scheduler.errors import Conflict, NotFound
+from scheduler.history import Run
+from scheduler.preconditions import ANYHOW, Precondition
 from scheduler.runs import Reason, State, scheduled_for_of
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Transaction
@@ -47,13 +49,19 @@ class Redelivery:
     database: Database
     clock: Clock
 
-    def redeliver(self, tenant_id: UUID, run_id: UUID) -> None:
-        """Plans an ended run anew, due now. NotFound; Conflict where it has not failed or succeeded, or nobody owns it."""
+    def redeliver(self, tenant_id: UUID, run_id: UUID, *, only: Precondition = ANYHOW) -> UUID:
+        """Plans an ended run anew, due now; returns its schedule's id.
+
+        NotFound; PreconditionFailed; Conflict where it has not failed or succeeded, or nobody owns it.
+        """
         with self.database.transaction() as transaction:
+            run = _lock(transaction, tenant_id, run_id, only)
             if not self._change(transaction, "redelivery.redeliver", tenant_id, run_id):
-                state = _state(transaction, tenant_id, run_id)
-                deleted = state in (State.FAILED, State.SUCCEEDED)
-                raise Conflict("its schedule is deleted" if deleted else f"it is {state}, neither failed nor succeeded")
+                deleted = run.state in (State.FAILED, State.SUCCEEDED)
+                raise Conflict(
+                    "its schedule is deleted" if deleted else f"it is {run.state}, neither failed nor succeeded"
+                )
+        return run.schedule_id
 
     def redeliver_many(self, tenant_id: UUID, wanted: Filter, *, dry_run: bool) -> Redelivered:
         """Plans all matching runs anew, oldest first; a dry run counts them and changes nothing."""
@@ -73,11 +81,14 @@ class Redelivery:
             done = transaction.change("redelivery.redeliver_many", most=MOST_AT_ONCE, now=now, **words)
         return Redelivered(matched=matched, redelivered=done)
 
-    def cancel(self, tenant_id: UUID, run_id: UUID) -> None:
-        """Ends an unfinished run. NotFound; Conflict where it has ended, or is being posted at this moment."""
+    def cancel(self, tenant_id: UUID, run_id: UUID, *, only: Precondition = ANYHOW) -> None:
+        """Ends an unfinished run.
+
+        NotFound; PreconditionFailed; Conflict where it has ended, or is being posted at this moment.
+        """
         with self.database.transaction() as transaction:
+            state = _lock(transaction, tenant_id, run_id, only).state
             if not self._change(transaction, "redelivery.cancel", tenant_id, run_id):
-                state = _state(transaction, tenant_id, run_id)
                 busy = state is State.DELIVERING
                 raise Conflict("it is being delivered at this moment; try again" if busy else f"it is {state} already")
 
@@ -94,8 +105,10 @@ def _scheduled_for(run_id: UUID) -> datetime:
     return scheduled_for
 
 
-def _state(transaction: Transaction, tenant_id: UUID, run_id: UUID) -> State:
-    rows = transaction.run("history.run", tenant_id=tenant_id, id=run_id, scheduled_for=_scheduled_for(run_id))
+def _lock(transaction: Transaction, tenant_id: UUID, run_id: UUID, only: Precondition) -> Run:
+    rows = transaction.run("redelivery.lock", tenant_id=tenant_id, id=run_id, scheduled_for=_scheduled_for(run_id))
     if not rows:
         raise NotFound(f"no run {run_id}")
-    return State(rows[0]["state"])
+    run = Run.from_row(rows[0])
+    only.check(run.tag)
+    return run

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Self
 from uuid import UUID
 
+from scheduler.preconditions import tag_of
 from scheduler.store.connection import Row
 from scheduler.timing import Timing
 from scheduler.webhook.retry import DEFAULT, RetryPolicy
@@ -107,6 +108,11 @@ class Schedule:
     created_at: datetime
     updated_at: datetime
 
+    @property
+    def tag(self) -> str:
+        """Names its state, as far as that is for callers to change."""
+        return tag_of_version(self.id, self.version)
+
     def status_at(self, now: datetime) -> Status:
         """What it may do at `now`: a pause with an end ends by itself."""
         held = self.pause is not None and self.pause.until is not None and self.pause.until > now
@@ -140,6 +146,11 @@ class Schedule:
             created_at=row["created_at"],
             updated_at=row["updated_at"],
         )
+
+
+def tag_of_version(schedule_id: UUID, version: int) -> str:
+    """`Schedule.tag`. With the id, since a name may come to stand for another schedule in the same version."""
+    return tag_of(schedule_id, version)
 
 
 def _pause(row: Row) -> Pause | None:

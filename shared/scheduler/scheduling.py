@@ -4,7 +4,7 @@ Every change happens at one instant, in one transaction that holds the schedule'
 """
 
 import contextlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -12,8 +12,9 @@ from uuid import UUID
 from scheduler import schedule_rows
 from scheduler.calendars import lock_calendars
 from scheduler.changes import Overtaken, Wanted, carry_out, plan_ahead
-from scheduler.errors import Conflict, NotFound, PreconditionFailed
+from scheduler.errors import Conflict, NotFound
 from scheduler.limits import make_room
+from scheduler.preconditions import ANYHOW, Precondition
 from scheduler.schedules import Change, Definition, DisablingOrder, Pause, Schedule, Status
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database
@@ -22,15 +23,12 @@ from scheduler.store.connection import Database
 _TRIES = 10
 _FOR_GOOD = Pause()
 
-# The versions of a schedule that a change is meant for; None is any.
-type Versions = Collection[int] | None
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scheduling:
     """The use cases, over one database and clock. `changed_by` is the key or the operator that the version names.
 
-    A change is made `only` to the given versions, where they are given: PreconditionFailed for another one.
+    A change is made `only` in the states that are meant: PreconditionFailed in another one.
     """
 
     database: Database
@@ -96,7 +94,7 @@ class Scheduling:
         edit: Callable[[Definition], Definition],
         *,
         changed_by: str,
-        only: Versions = None,
+        only: Precondition = ANYHOW,
     ) -> Schedule:
         """Replaces what `edit` returns otherwise. Runs that are due go on; later ones follow the new timing."""
 
@@ -112,7 +110,7 @@ class Scheduling:
         *,
         changed_by: str,
         pause: Pause = _FOR_GOOD,
-        only: Versions = None,
+        only: Precondition = ANYHOW,
     ) -> Schedule:
         """No run is due while it is paused, and none becomes due; those already due are held until it goes on.
 
@@ -125,11 +123,11 @@ class Scheduling:
 
         return self._change(tenant_id, schedule_id, decide, Change.PAUSED, changed_by, only)
 
-    def resume(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, only: Versions = None) -> Schedule:
+    def resume(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, only: Precondition = ANYHOW) -> Schedule:
         """Fires again from now on; what lay inside the pause is not missed."""
         return self._change(tenant_id, schedule_id, _as(Status.ACTIVE), Change.RESUMED, changed_by, only)
 
-    def delete(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, only: Versions = None) -> None:
+    def delete(self, tenant_id: UUID, schedule_id: UUID, *, changed_by: str, only: Precondition = ANYHOW) -> None:
         """Ends it: runs already due are cancelled, with that reason; later ones are gone."""
         self._change(tenant_id, schedule_id, _as(Status.DELETED), Change.DELETED, changed_by, only)
 
@@ -154,13 +152,12 @@ class Scheduling:
         decide: Callable[[Schedule], Wanted],
         change: Change,
         changed_by: str,
-        only: Versions = None,
+        only: Precondition = ANYHOW,
     ) -> Schedule:
         for _ in range(_TRIES):
             with contextlib.suppress(Overtaken), self.database.transaction() as transaction:
                 seen = schedule_rows.read(transaction, tenant_id, schedule_id)
-                if only is not None and seen.version not in only:
-                    raise PreconditionFailed(f"it is in version {seen.version} by now")
+                only.check(seen.tag)
                 wanted = decide(seen)
                 if wanted == Wanted.of(seen):
                     return seen

@@ -98,7 +98,9 @@ class Client:
             "body": body,
             "isBase64Encoded": base64_encoded,
         }
-        event["headers"] |= {name.replace("_", "-"): value for name, value in (headers or {}).items()}
+        given = {name.replace("_", "-"): value for name, value in (headers or {}).items()}
+        event["headers"] |= given
+        event["multiValueHeaders"] |= {name: [value] for name, value in given.items()}
         event["pathParameters"] = self.contract.parameters_of(path)
         event["queryStringParameters"] = query or None
         event["requestContext"] |= {"path": f"/live{path}", "requestId": str(uuid4())}
@@ -106,7 +108,7 @@ class Client:
         raw = json.loads(json.dumps(self.api.respond(event, Context()), ensure_ascii=False).encode())
         answer = _decoded(raw)
         assert answer.headers["X-Request-Id"] == event["requestContext"]["requestId"]
-        self.contract.check(method, route, answer.status, answer.headers.get("Content-Type"), answer.document)
+        self.contract.check(method, route, answer.status, answer.headers, answer.document)
         return answer
 
 

@@ -11,6 +11,8 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 _URI = "urn:contract"
+# What the contract says of all answers at its beginning.
+_EVERYWHERE = {"Content-Type", "X-Request-Id", "RateLimit-Policy", "RateLimit", "Idempotent-Replayed"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,18 +50,31 @@ class Contract:
                 return str(route), found.groupdict()
         return path, {}
 
-    def check(self, method: str, route: str, status: int, content_type: str | None, document: Any) -> None:
+    def check(self, method: str, route: str, status: int, headers: dict[str, str], document: Any) -> None:
         """AssertionError unless the contract says that this route may answer so."""
         if (method, route) not in self.routes():
             return
         said = self.document["paths"][route][method.lower()]["responses"]
         assert str(status) in said, f"{method} {route} answered {status}, which the contract does not say: {document}"
         response = self.resolve(said[str(status)])
+        self._check_headers(f"{method} {route} {status}", response.get("headers", {}), headers)
+        content_type = headers.get("Content-Type")
         if "content" not in response:
             assert document is None
             return
         assert content_type in response["content"], f"{content_type} is none of {list(response['content'])}"
         self.check_schema(response["content"][content_type]["schema"], document)
+
+    def _check_headers(self, answer: str, said: dict[str, Any], headers: dict[str, str]) -> None:
+        described = {name: self.resolve(each) for name, each in said.items()}
+        required = {name for name, each in described.items() if each.get("required")}
+        assert required <= headers.keys(), f"{answer} lacks {required - headers.keys()}"
+        undescribed = headers.keys() - described.keys() - _EVERYWHERE
+        assert not undescribed, f"{answer} has {undescribed}, which the contract does not say"
+        for name in described.keys() & headers.keys():
+            schema = described[name]["schema"]
+            value = int(headers[name]) if schema.get("type") == "integer" else headers[name]
+            self.check_schema(schema, value)
 
     def check_schema(self, schema: dict[str, Any], document: Any) -> None:
         """AssertionError unless the document is as a schema of the contract says."""

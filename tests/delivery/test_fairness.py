@@ -95,7 +95,7 @@ def tenant_posting_to(depot: Depot, url: str) -> UUID:
         transaction.run("tenants.insert", id=depot.world.tenant_id, name="One of many", now=now)
         ciphertext = depot.keys.encrypt(depot.world.tenant_id, SECRET)
         transaction.run(
-            "tenants.insert_secret", id=uuid4(), tenant_id=depot.world.tenant_id, ciphertext=ciphertext, now=now
+            "signing_secrets.insert", id=uuid4(), tenant_id=depot.world.tenant_id, ciphertext=ciphertext, now=now
         )
     return depot.schedule(url, cron="0 0 1 1 *").id
 

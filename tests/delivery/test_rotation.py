@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from scheduler.aws.keys import Keys
-from scheduler.tenants import rotate_secret
+from scheduler.signing_secrets import SigningSecrets
 from standardwebhooks.webhooks import Webhook
 
 from tests.depot import SECRET, Depot
@@ -14,15 +14,8 @@ from tests.world import T0
 
 
 def rotate(depot: Depot, keys: Keys, overlap: timedelta) -> str:
-    return rotate_secret(
-        depot.world.database,
-        depot.world.clock,
-        keys,
-        depot.world.tenant_id,
-        overlap=overlap,
-        new_id=uuid4,
-        entropy=os.urandom,
-    )
+    secrets = SigningSecrets(database=depot.world.database, clock=depot.world.clock)
+    return secrets.rotate(depot.world.tenant_id, uuid4(), keys, overlap=overlap, entropy=os.urandom).text
 
 
 def post(depot: Depot, receiver: Receiver) -> Received:

@@ -1,6 +1,7 @@
 """A connection is used again only while it is in step with the server."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from scheduler.errors import DatabaseUnavailable, NotFound
@@ -23,6 +24,7 @@ def _testing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = {
         "testing.backend": "select pg_backend_pid() as pid",
         "testing.echo": "select cast(:text as text) as text",
+        "testing.tenants": "select count(*) as tenants from tenant",
         "testing.refused": "select 1 / 0",
         "testing.cancelled": "select pg_cancel_backend(pg_backend_pid()), pg_sleep(10)",
         "testing.end": "select pg_terminate_backend(:pid)",
@@ -68,6 +70,33 @@ def test_an_error_of_ours_between_statements_rolls_back_and_keeps_the_connection
     with pytest.raises(NotFound), database.transaction():
         raise NotFound
     assert backend(database) == before
+
+
+def test_what_begins_inside_a_whole_is_stored_with_it_or_not_at_all(database: Database) -> None:
+    def make_one() -> None:
+        with database.transaction() as part:
+            part.run("tenants.insert", id=uuid4(), name="Acme", now=database_clock(part))
+
+    def count() -> int:
+        with database.transaction() as transaction:
+            return int(transaction.run("testing.tenants")[0]["tenants"])
+
+    def make_three(then: Callable[[], None]) -> None:
+        with database.joined():
+            make_one()
+            with database.joined():
+                make_one()
+            make_one()
+            then()
+
+    def fail() -> None:
+        raise NotFound
+
+    with pytest.raises(NotFound):
+        make_three(then=fail)
+    assert count() == 0
+    make_three(then=lambda: None)
+    assert count() == 3
 
 
 def test_a_connection_that_the_server_closed_is_replaced_at_begin(

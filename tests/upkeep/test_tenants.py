@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 import pytest
 from scheduler.aws.keys import Keys
 from scheduler.errors import InvalidInput, NotFound
-from scheduler.tenants import NewTenant, create_tenant, find_key, rotate_secret
+from scheduler.signing_secrets import SigningSecrets
+from scheduler.tenants import NewTenant, create_tenant, find_key
 
 from tests.world import World
 
@@ -89,6 +90,5 @@ def test_a_rotated_secret_is_neither_stored_nor_is_the_old_one_dropped_before_it
 
 
 def rotate(world: World, keys: Keys, *, tenant_id: UUID | None = None, **words: timedelta) -> str:
-    return rotate_secret(
-        world.database, world.clock, keys, tenant_id or world.tenant_id, new_id=uuid4, entropy=os.urandom, **words
-    )
+    secrets = SigningSecrets(database=world.database, clock=world.clock)
+    return secrets.rotate(tenant_id or world.tenant_id, uuid4(), keys, entropy=os.urandom, **words).text

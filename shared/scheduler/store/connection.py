@@ -155,12 +155,13 @@ class Database:
     @contextmanager
     def joined(self) -> Iterator[Transaction]:
         """One transaction for all that begin inside: stored together or not at all. One that raises undoes its own part."""
+        outer = self._whole
         with self.transaction() as whole:
             self._whole = whole
             try:
                 yield whole
             finally:
-                self._whole = None
+                self._whole = outer
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:

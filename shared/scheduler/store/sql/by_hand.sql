@@ -62,7 +62,7 @@ for share
 
 -- name: lock
 -- Behind its calendar; nothing where the schedule is gone, or has another calendar by now.
-select s.id, s.status
+select s.version
 from schedule as s
 where s.id = :id and s.tenant_id = :tenant_id and s.status <> 'deleted' and s.calendar_id = :calendar_id
 for no key update

@@ -10,6 +10,13 @@ select k.id, k.name, k.prefix, k.scopes, k.created_at, k.expires_at, k.revoked_a
 from api_key as k
 where k.tenant_id = :tenant_id and k.id = :id
 
+-- name: lock_key
+-- The same row, held for a change.
+select k.id, k.name, k.prefix, k.scopes, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+from api_key as k
+where k.tenant_id = :tenant_id and k.id = :id
+for no key update
+
 -- name: count_keys
 -- Those that are good; one issue at a time counts.
 with locked as materialized (
@@ -32,18 +39,3 @@ values (:id, :tenant_id, :name, :prefix, :hash, :scopes, :now, :expires_at)
 update api_key
 set revoked_at = coalesce(revoked_at, :now)
 where tenant_id = :tenant_id and id = :id
-returning id
-
--- name: secrets
--- Newest first; those that no longer sign are left out.
-select s.id, s.created_at, s.expires_at
-from signing_secret as s
-where s.tenant_id = :tenant_id and (s.expires_at is null or s.expires_at > :now)
-order by s.created_at desc, s.id desc
-
--- name: revoke_secret
--- Only one that has a successor: a tenant without any could be sent nothing.
-update signing_secret as s
-set expires_at = :now
-where s.tenant_id = :tenant_id and s.id = :id and s.expires_at is not null and s.expires_at > :now
-returning s.id

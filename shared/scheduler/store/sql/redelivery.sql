@@ -1,3 +1,12 @@
+-- name: lock
+-- A run as history.run reads it, held for a change.
+select
+    r.id, r.schedule_id, r.scheduled_for, r.due_at, r.state, r.reason, r.attempt, r.failures, r.next_attempt_at,
+    r.ended_at, r.trigger
+from job_run as r
+where r.id = :id and r.scheduled_for = :scheduled_for and r.tenant_id = :tenant_id
+for no key update
+
 -- name: redeliver
 -- An ended run is planned anew: its policy begins again, its key, its body and its count of attempts go on. Neither a pause
 -- nor a disabled schedule holds it.

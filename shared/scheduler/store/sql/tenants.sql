@@ -6,32 +6,6 @@ values (:id, :name, 'active', :now)
 insert into api_key (id, tenant_id, prefix, hash, scopes, created_at)
 values (:id, :tenant_id, :prefix, :hash, :scopes, :now)
 
--- name: insert_secret
-insert into signing_secret (id, tenant_id, ciphertext, created_at)
-values (:id, :tenant_id, :ciphertext, :now)
-
--- name: lock
--- One rotation at a time, so that each sees the secrets of those before.
-select id
-from tenant
-where id = :id and status <> 'deleted'
-for no key update
-
--- name: retire_secrets
--- The secrets in force sign beside their successor until :until, those before the newest :kept no longer.
-with aged as (
-    select k.id, row_number() over (order by k.created_at desc, k.id desc) as age
-    from signing_secret as k
-    where k.tenant_id = :tenant_id and (k.expires_at is null or k.expires_at > :now)
-)
-
-update signing_secret as k
-set expires_at = least(
-    k.expires_at, case when aged.age > :kept then cast(:now as timestamptz) else cast(:until as timestamptz) end
-)
-from aged
-where k.id = aged.id
-
 -- name: find_key
 select k.id, k.tenant_id, k.scopes
 from api_key as k
