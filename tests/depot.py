@@ -8,6 +8,7 @@ from typing import Any, Self
 from uuid import UUID, uuid4
 
 import boto3
+from scheduler.aws.bus import Bus
 from scheduler.aws.keys import Keys
 from scheduler.aws.queue import Queue
 from scheduler.breaker import BreakerPolicy
@@ -15,7 +16,8 @@ from scheduler.delivery import Courier, Message
 from scheduler.disabling import carry_out
 from scheduler.dispatch import Dispatcher, Sent, sweep
 from scheduler.http.client import Client
-from scheduler.leases import DEFAULT_BREAKER, Claim, claim
+from scheduler.leases import Claim, claim
+from scheduler.recording import DEFAULT_BREAKER
 from scheduler.runs import id_prefix
 from scheduler.schedules import Definition, Schedule
 from scheduler.shares import TENANT_CONCURRENCY
@@ -77,6 +79,13 @@ class RunQueue:
         return sum(int(answer["Attributes"][name]) for name in names)
 
 
+class DeafBus:
+    """An EventBridge client that takes nothing: events stay in the outbox, where tests look for them."""
+
+    def put_events(self, **_: object) -> dict[str, object]:
+        return {}
+
+
 @dataclass
 class Depot:
     """The world's runs on their way to receivers."""
@@ -90,6 +99,7 @@ class Depot:
     remaining_after_posts: float | None = None
     tenant_concurrency: int = TENANT_CONCURRENCY
     breaker: BreakerPolicy = DEFAULT_BREAKER
+    events_client: Any = field(default_factory=DeafBus)
     told: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     @classmethod
@@ -153,6 +163,7 @@ class Depot:
             database=database or self.world.database,
             clock=self.world.clock,
             queue=self.runs.queue,
+            bus=Bus(self.events_client, "bus"),
             keys=self.keys,
             client=self.client,
             disable=lambda more_time: carry_out(
@@ -181,7 +192,11 @@ class Depot:
     def claim(self, *run_ids: UUID, alone: bool = False) -> Claim:
         """A claim by a worker that is then lost."""
         return claim(
-            self.world.database, self.world.clock, list(run_ids), lease=timedelta(seconds=self.remaining), alone=alone
+            self.world.database,
+            self.world.clock,
+            dict.fromkeys(run_ids),
+            lease=timedelta(seconds=self.remaining),
+            alone=alone,
         )
 
     def dispatch(self, more_time: Callable[[], bool] = lambda: True) -> Sent:

@@ -12,10 +12,7 @@ from scheduler.aws import bus, keys, queue
 from scheduler.aws.logins import login_of
 from scheduler.breaker import BreakerPolicy
 from scheduler.delivery import Courier, Message
-from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
-from scheduler.lease_times import MARGIN_SECONDS
-from scheduler.outbox import publish
 from scheduler.settings import Settings
 from scheduler.store.clock import database_clock
 from scheduler.store.connection import Database
@@ -48,8 +45,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
     figures = Figures(logger.info)
     courier = Courier(
         database=database,
-        clock=database_clock,
         queue=runs,
+        bus=events,
         keys=signing_keys,
         client=client,
         disable=lambda more_time: _disable(settings, database, more_time),
@@ -60,11 +57,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, list[dic
         breaker=BreakerPolicy(failing_for=timedelta(days=settings.endpoint_failing_days)),
     )
     kept = courier.deliver([_message(record) for record in event["Records"]])
-    try:
-        publish(database, events, more_time=lambda: remaining() > MARGIN_SECONDS)
-    except DatabaseUnavailable as error:
-        # The planner publishes what is left; the batch's own answer must not be lost for it.
-        logger.warning("outbox.unavailable", error=str(error))
     figures.show()
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in kept]}
 

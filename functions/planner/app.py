@@ -62,8 +62,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     expired = expire_held(database, database_clock, more_time=more_time)
     scheduling = Scheduling(database=database, clock=database_clock, retention=retention)
     disabled = carry_out(scheduling, more_time=more_time)
-    published = publish(database, events, more_time=more_time)
-    sent += dispatcher.refill(more_time=more_time, pause=lambda: time.sleep(_REFILL_SECONDS))
+    published = publish(database, database_clock, events, more_time=more_time)
+    sent = dispatcher.refill(sent, more_time=more_time, pause=lambda: time.sleep(_REFILL_SECONDS))
     facts = {
         "calendars": planned.calendars,
         "runs": planned.runs,

@@ -7,7 +7,8 @@ from typing import assert_never
 
 from scheduler.aws.keys import Keys, KeyUnavailable
 from scheduler.http.client import Client
-from scheduler.leases import Lease, Logged, Settlement
+from scheduler.leases import Lease
+from scheduler.recording import Logged, Settlement
 from scheduler.runs import Reason, State
 from scheduler.webhook.outcome import Answer, Failure, Outcome, classify, retry_after
 from scheduler.webhook.request import Delivery, OutboundRequest, build_request
@@ -32,9 +33,17 @@ class Anchor:
         return self.time + timedelta(seconds=time.monotonic() - self.monotonic)
 
 
-def waits_in_queue(wait: timedelta, receives: int) -> bool:
-    """Whether a wait is the queue's: a message in back-off counts as in flight, and can't be cancelled."""
-    return wait <= _LONGEST_QUEUE_WAIT and receives < _MOST_RECEIVES
+def longest_queue_wait(receives: int) -> timedelta | None:
+    """How long a message that was received so often may wait in the queue; None: not at all, its wait is the planner's.
+
+    A message in back-off counts as in flight, and can't be cancelled.
+    """
+    return _LONGEST_QUEUE_WAIT if receives < _MOST_RECEIVES else None
+
+
+def _waits_in_queue(wait: timedelta, receives: int) -> bool:
+    longest = longest_queue_wait(receives)
+    return longest is not None and wait <= longest
 
 
 def attempt(
@@ -82,7 +91,7 @@ def _retry(lease: Lease, result: Answer | Failure, started_at: datetime, now: da
         return _end(lease, result, started_at, State.FAILED, Reason.EXHAUSTED)
     return Settlement(
         lease=lease,
-        state=State.QUEUED if waits_in_queue(wait, receives) else State.PLANNED,
+        state=State.QUEUED if _waits_in_queue(wait, receives) else State.PLANNED,
         next_attempt_at=now + wait,
         started_at=started_at,
         logged=Logged.RETRYING,
@@ -115,7 +124,7 @@ def _untried(lease: Lease, started_at: datetime, receives: int) -> Settlement:
     """Nothing was sent, so nothing counts: not as an attempt of the policy, and not as a claim without an outcome."""
     return Settlement(
         lease=lease,
-        state=State.QUEUED if waits_in_queue(_KEY_TROUBLE_WAIT, receives) else State.PLANNED,
+        state=State.QUEUED if _waits_in_queue(_KEY_TROUBLE_WAIT, receives) else State.PLANNED,
         next_attempt_at=started_at + _KEY_TROUBLE_WAIT,
         started_at=started_at,
         logged=None,

@@ -11,45 +11,24 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from scheduler.attempt import Anchor, attempt, waits_in_queue
+from scheduler.attempt import Anchor, attempt, longest_queue_wait
+from scheduler.aws.bus import Bus, Event
 from scheduler.aws.keys import Keys
+from scheduler.aws.queue import Message as Sendable
 from scheduler.aws.queue import Queue
 from scheduler.breaker import BreakerPolicy
-from scheduler.dispatch import send_next
 from scheduler.errors import DatabaseUnavailable
 from scheduler.http.client import Client
 from scheduler.lease_times import MARGIN_SECONDS
-from scheduler.leases import (
-    DEFAULT_BREAKER,
-    Claim,
-    Lease,
-    Settlement,
-    Verdict,
-    claim,
-    lateness_ms,
-    park,
-    record,
-)
+from scheduler.leases import Claim, Lease, Verdict, claim
+from scheduler.outbox import publish_own
+from scheduler.recording import DEFAULT_BREAKER, Settlement, lateness_ms, record
 from scheduler.report import Report
 from scheduler.runs import State, parse_run_id
 from scheduler.shares import TENANT_CONCURRENCY
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, StatementRefused
 from scheduler.webhook.outcome import Answer, Failure
-
-# Verdicts after which a run has ended, or is planned and the planner's.
-_NOTHING_TO_WAIT_FOR = frozenset(
-    {
-        Verdict.PARKED,
-        Verdict.CANCELLED,
-        Verdict.POISONED,
-        Verdict.BUSY,
-        Verdict.BARRED,
-        Verdict.WAITING,
-        Verdict.SKIPPED,
-        Verdict.SETTLED,
-    }
-)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,17 +46,19 @@ class Courier:
     """The use case over its parts. `remaining` is the seconds that this invocation still has.
 
     `disable` carries out what outcomes have ordered to be disabled (see scheduler.disabling), while it is given time.
+    Without a clock the time is the database's, read by the claim itself.
     """
 
     database: Database
-    clock: Clock
     queue: Queue
+    bus: Bus
     keys: Keys
     client: Client
     disable: Callable[[Callable[[], bool]], object]
     deadline_seconds: float
     remaining: Callable[[], float]
     report: Report
+    clock: Clock | None = None
     tenant_concurrency: int = TENANT_CONCURRENCY
     breaker: BreakerPolicy = DEFAULT_BREAKER
 
@@ -93,10 +74,12 @@ class Courier:
         return [message.message_id for message in messages if message.message_id not in batch.done]
 
     def _follow_up(self, batch: "_Batch") -> None:
-        """What outcomes bring about in other runs. All of it is stored: what is not done here is the planner's."""
+        """What is left to do when all is recorded. It is stored: what is not done here is the planner's."""
+        if batch.woken:
+            self.queue.send(batch.woken)
         try:
-            if batch.freed:
-                send_next(self.database, self.queue, self.clock, batch.freed)
+            if self.remaining() > MARGIN_SECONDS:
+                publish_own(self.database, self.bus, batch.events)
             if batch.disables:
                 self.disable(lambda: self.remaining() > MARGIN_SECONDS)
         except (DatabaseUnavailable, StatementRefused) as error:
@@ -111,7 +94,8 @@ class _Batch:
         self.done: set[str] = set()
         self.waits: list[tuple[str, int]] = []
         self.disables = False
-        self.freed: set[UUID] = set()
+        self.woken: list[Sendable] = []
+        self.events: list[Event] = []
         self.by_run: dict[UUID, Message] = {}
         for message in messages:
             run_id = parse_run_id(message.body)
@@ -134,16 +118,16 @@ class _Batch:
         courier = self.courier
         if not run_ids or courier.remaining() < courier.deadline_seconds + MARGIN_SECONDS:
             return None
-        lease = timedelta(seconds=courier.remaining())
         claimed = claim(
             courier.database,
             courier.clock,
-            run_ids,
-            lease=lease,
+            {run_id: longest_queue_wait(self.by_run[run_id].receives) for run_id in run_ids},
+            lease=timedelta(seconds=courier.remaining()),
             alone=alone,
             tenant_concurrency=courier.tenant_concurrency,
         )
         anchor = Anchor(time=claimed.now, monotonic=time.monotonic())
+        self.events += claimed.events
         if claimed.leases:
             self._attempt(claimed.leases, anchor)
         self._settle_others(claimed)
@@ -181,9 +165,17 @@ class _Batch:
             return {run_id for settlement in settlements for run_id in self._record_or_report(settlement, anchor)}
 
     def _record_once(self, settlements: Sequence[Settlement], anchor: Anchor) -> set[UUID]:
-        done = record(self.courier.database, settlements, now=anchor.now(), breaker=self.courier.breaker)
+        now = anchor.now()
+        done = record(
+            self.courier.database,
+            settlements,
+            now=now,
+            held_until=now + timedelta(seconds=self.courier.remaining()),
+            breaker=self.courier.breaker,
+        )
         self.disables |= done.disables
-        self.freed |= done.freed
+        self.woken += done.woken
+        self.events += done.events
         return {settlement.lease.run_id for settlement in settlements}
 
     def _record_or_report(self, settlement: Settlement, anchor: Anchor) -> set[UUID]:
@@ -201,20 +193,20 @@ class _Batch:
             self.done.add(message.message_id)
 
     def _settle_others(self, claimed: Claim) -> None:
-        parked: list[UUID] = []
         for run_id, verdict in claimed.verdicts.items():
             message = self.by_run[run_id]
-            if verdict in _NOTHING_TO_WAIT_FOR:
-                self.done.add(message.message_id)
-            elif verdict is Verdict.EARLY and waits_in_queue(claimed.early[run_id] - claimed.now, message.receives):
-                self._wait(message, claimed.early[run_id] - claimed.now)
-            elif verdict is Verdict.EARLY:
-                parked.append(run_id)
-            if verdict is not Verdict.CLAIMED:
-                self.courier.report(f"run.{verdict.value}", run_id=str(run_id))
-        if parked:
-            park(self.courier.database, self.courier.clock, parked)
-            self.done.update(self.by_run[run_id].message_id for run_id in parked)
+            match verdict:
+                case Verdict.CLAIMED:
+                    continue
+                case Verdict.EARLY:
+                    self._wait(message, claimed.early[run_id] - claimed.now)
+                case Verdict.HELD | Verdict.SUSPECT:
+                    # Another worker's, or to be claimed alone: until then the message is kept.
+                    pass
+                case _:
+                    # The run has ended, or is planned and the planner's.
+                    self.done.add(message.message_id)
+            self.courier.report(f"run.{verdict.value}", run_id=str(run_id))
 
     def _wait(self, message: Message, wait: timedelta) -> None:
         # Rounded down, as the delay of a dispatch: the worker waits out the rest.

@@ -1,8 +1,8 @@
 """Dispatch and sweep: planned runs become messages, and what was lost on the way is sent again."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import batched
 from uuid import UUID
 
@@ -15,18 +15,21 @@ from scheduler.store.connection import Database, Row
 # Runs read at a time, and of them sent and marked at a time.
 _PAGE = 10_000
 _CALL = 1_000
-_START = (datetime(1970, 1, 1, tzinfo=UTC), UUID(int=0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sent:
-    """How many messages SQS took, and how many it did not: those stay as they are for the next tick."""
+    """How many messages SQS took, and how many it did not: those stay as they are for the next tick.
+
+    `held_back`: the last look left due runs behind, for their tenants' limits or since the queue refused some.
+    """
 
     taken: int
     refused: int
+    held_back: bool = False
 
     def __add__(self, other: "Sent") -> "Sent":
-        return Sent(taken=self.taken + other.taken, refused=self.refused + other.refused)
+        return Sent(taken=self.taken + other.taken, refused=self.refused + other.refused, held_back=other.held_back)
 
 
 _NOTHING = Sent(taken=0, refused=0)
@@ -52,50 +55,35 @@ class Dispatcher:
         The row is committed first, then the message is sent, then the row marked: a crash in between sends twice, never not
         at all. No lock is held while sending, since a message can arrive before its mark and must find its run free.
         """
-        total, after = _NOTHING, _START
-        while more_time():
-            with self.database.transaction() as transaction:
-                now = self.clock(transaction)
-                rows = transaction.run(
-                    "dispatch.find_planned",
-                    now=now,
-                    horizon=now + LOOK_AHEAD,
-                    after_at=after[0],
-                    after_id=after[1],
-                    schedule_id=schedule_id,
-                    tenant_queued=self.tenant_queued,
-                    tenant_concurrency=self.tenant_concurrency,
-                    most=_PAGE,
-                )
-            for call in batched(rows, _CALL, strict=False):
+        total, cut = _NOTHING, True
+        while cut and not total.refused and more_time():
+            now, rows = self._find(schedule_id)
+            for call in batched([row for row in rows if not row["left_behind"]], _CALL, strict=False):
                 if more_time():
                     total += _send(self.database, self.queue, call, now, "dispatch.mark_queued", {})
-            if len(rows) < _PAGE:
-                break
-            after = rows[-1]["next_attempt_at"], rows[-1]["id"]
+            total = replace(total, held_back=total.refused > 0 or any(row["left_behind"] for row in rows))
+            cut = any(row["cut"] for row in rows)
         return total
 
-    def refill(self, *, more_time: Callable[[], bool], pause: Callable[[], None]) -> Sent:
-        """Goes on sending, with a pause before each look, while tenants' limits hold back runs that are due."""
-        total = _NOTHING
-        while more_time() and self._held_back():
+    def refill(self, sent: Sent, *, more_time: Callable[[], bool], pause: Callable[[], None]) -> Sent:
+        """Goes on after a dispatch that sent `sent`, with a pause before each look, while the last one left runs behind."""
+        while sent.held_back and more_time():
             pause()
-            total += self.dispatch(more_time=more_time)
-        return total
+            sent += self.dispatch(more_time=more_time)
+        return sent
 
-    def _held_back(self) -> bool:
+    def _find(self, schedule_id: UUID | None) -> tuple[datetime, list[Row]]:
         with self.database.transaction() as transaction:
             now = self.clock(transaction)
-            rows = transaction.run("dispatch.held_back", now=now, horizon=now + LOOK_AHEAD)
-        return bool(rows[0]["held_back"])
-
-
-def send_next(database: Database, queue: Queue, clock: Clock, schedule_ids: Collection[UUID]) -> Sent:
-    """Sends, of each schedule, the oldest run that waits for an earlier one to end."""
-    with database.transaction() as transaction:
-        now = clock(transaction)
-        rows = transaction.run("dispatch.find_next", schedule_ids=list(schedule_ids))
-    return _send(database, queue, rows, now, "dispatch.mark_queued", {}) if rows else _NOTHING
+            return now, transaction.run(
+                "dispatch.find_planned",
+                now=now,
+                horizon=now + LOOK_AHEAD,
+                schedule_id=schedule_id,
+                tenant_queued=self.tenant_queued,
+                tenant_concurrency=self.tenant_concurrency,
+                most=_PAGE,
+            )
 
 
 def sweep(database: Database, queue: Queue, clock: Clock, *, more_time: Callable[[], bool]) -> Sent:
@@ -117,7 +105,7 @@ def sweep(database: Database, queue: Queue, clock: Clock, *, more_time: Callable
 def _send(
     database: Database, queue: Queue, rows: Sequence[Row], now: datetime, mark: str, more: dict[str, datetime]
 ) -> Sent:
-    taken = queue.send([_message(row, now) for row in rows])
+    taken = queue.send([message_for(row["id"], row["tenant_id"], row["next_attempt_at"], now) for row in rows])
     sent = [row for row in rows if row["id"] in taken]
     if sent:
         with database.transaction() as transaction:
@@ -125,6 +113,8 @@ def _send(
                 mark,
                 ids=[row["id"] for row in sent],
                 scheduled_for=[row["scheduled_for"] for row in sent],
+                earliest=min(row["scheduled_for"] for row in sent),
+                latest=max(row["scheduled_for"] for row in sent),
                 attempts=[row["attempt"] for row in sent],
                 sends=[row["sends"] for row in sent],
                 **more,
@@ -132,7 +122,8 @@ def _send(
     return Sent(taken=len(sent), refused=len(rows) - len(sent))
 
 
-def _message(row: Row, now: datetime) -> Message:
+def message_for(run_id: UUID, tenant_id: UUID, next_attempt_at: datetime, now: datetime) -> Message:
+    """The message that asks for a run's next attempt."""
     # Rounded down: the worker waits out the rest of the second, and no run is ever early.
-    wait = int((row["next_attempt_at"] - now).total_seconds())
-    return Message(run_id=row["id"], group=row["tenant_id"], delay_seconds=min(max(wait, 0), MAX_DELAY_SECONDS))
+    wait = int((next_attempt_at - now).total_seconds())
+    return Message(run_id=run_id, group=tenant_id, delay_seconds=min(max(wait, 0), MAX_DELAY_SECONDS))

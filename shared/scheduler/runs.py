@@ -50,6 +50,7 @@ def scheduled_for_of(run_id: UUID) -> datetime | None:
 def parse_run_id(body: str) -> UUID | None:
     """The run id that a message body is, or None for any other text."""
     try:
-        return UUID(body)
+        run_id = UUID(body)
     except ValueError:
         return None
+    return None if scheduled_for_of(run_id) is None else run_id

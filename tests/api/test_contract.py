@@ -14,7 +14,7 @@ import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from scheduler import changes, history, look_ahead, runs, schedules, skipped, timing
 from scheduler.calendar.spec import Gap, OnExcluded, Overlap
-from scheduler.leases import Logged
+from scheduler.recording import Logged
 from scheduler.webhook import headers, request, retry, target
 from scheduler.webhook.outcome import NO_RETRY_HEADER, Stage
 from scheduler.webhook.signature import SigningSecret

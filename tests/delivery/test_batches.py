@@ -1,28 +1,26 @@
 """A batch: three statements besides BEGIN and COMMIT, partial failures item by item, and no answer that makes it raise."""
 
+import re
 from collections.abc import Callable
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scheduler.aws.bus import Bus
 from scheduler.breaker import BreakerPolicy
-from scheduler.delivery import Message
-from scheduler.store.connection import Database, Transaction
+from scheduler.delivery import Courier, Message
+from scheduler.outbox import publish
+from scheduler.schedules import OverlapPolicy
+from scheduler.store.connection import Database, Transaction, _statement
 
 from tests.depot import Depot
 from tests.http.receiver import Peer, Received, Receiver, says
+from tests.upkeep.test_outbox import Recorder
 from tests.world import Hands
-
-
-class Asking(Hands):
-    """Asks the database as the product's clock does, and then says what the hands say."""
-
-    def __call__(self, transaction: Transaction) -> datetime:
-        transaction.run("clock.read")
-        return self.now
 
 
 @pytest.fixture
@@ -39,21 +37,92 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
+@pytest.fixture
+def today(depot: Depot) -> Depot:
+    """In this machine's own time, which is its database's, with a bus that takes what it is given."""
+    depot.world.clock.set(datetime.now(UTC))
+    with depot.world.database.transaction() as transaction:
+        day = depot.world.clock.now.date()
+        transaction.run("maintenance.make_partitions", first_day=day - timedelta(days=2), last_day=day)
+    depot.events_client = Recorder()
+    return depot
+
+
+def batch(*run_ids: UUID) -> list[Message]:
+    return [
+        Message(message_id=f"m{i}", receipt_handle=f"r{i}", body=str(run_id), receives=1)
+        for i, run_id in enumerate(run_ids)
+    ]
+
+
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 204 X\r\n\r\n", b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n"])
-def test_a_batch_of_ten_is_three_statements(depot: Depot, statements: list[str], answer: bytes) -> None:
-    """The clock, the claim, the record with its events; whatever the answers are."""
+def test_a_batch_of_ten_is_three_statements_from_its_clock_to_the_publication_of_its_events(
+    today: Depot, statements: list[str], answer: bytes
+) -> None:
+    """All that the function does is in here, by the database's own clock; whatever the answers are."""
     with Receiver(script=says(answer)) as receiver:
-        runs = [depot.one_run(receiver.url(f"/{i}")) for i in range(10)]
-        messages = [
-            Message(message_id=f"m{i}", receipt_handle=f"r{i}", body=str(run_id), receives=1)
-            for i, run_id in enumerate(runs)
-        ]
-        depot.world.clock = Asking()
-        courier = depot.courier()
+        runs = [today.one_run(receiver.url(f"/{i}")) for i in range(10)]
         statements.clear()
-        courier.deliver(messages)
+        replace(today.courier(), clock=None).deliver(batch(*runs))
     assert len(receiver.requests) == 10
-    assert statements == ["clock.read", "delivery.claim", "delivery.record"]
+    assert sum(entry["DetailType"].startswith("schedule.run.") for entry in today.events_client.taken) == 10
+    assert today.events() == []
+    assert statements == ["delivery.claim", "delivery.record", "outbox.forget"]
+
+
+def test_so_is_a_batch_that_lets_a_waiting_run_go(depot: Depot, statements: list[str]) -> None:
+    depot.events_client = Recorder()
+    with Receiver() as receiver:
+        schedule = depot.schedule(receiver.url(), decided={"overlap": OverlapPolicy.QUEUE})
+        depot.world.clock.set("09:02:30")
+        depot.world.tick()
+        first, second = depot.run_ids(schedule)[:2]
+        statements.clear()
+        depot.deliver(first, second)
+    assert statements == ["delivery.claim", "delivery.record", "outbox.forget"]
+    assert [message.body for message in depot.runs.receive()] == [str(second)]
+
+
+def test_what_a_batch_did_not_live_to_send_or_publish_is_the_planners(
+    depot: Depot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dead between its commit and what follows it: the run that it woke is planned and free, its event is in the outbox."""
+    monkeypatch.setattr(Courier, "_follow_up", lambda *_: None)
+    with Receiver() as receiver:
+        schedule = depot.schedule(receiver.url(), decided={"overlap": OverlapPolicy.QUEUE})
+        depot.world.clock.set("09:02:30")
+        depot.world.tick()
+        first, second = depot.run_ids(schedule)[:2]
+        depot.deliver(first, second)
+    depot.dispatch()
+    assert str(second) in [message.body for message in depot.runs.receive()]
+    bus, later = Bus(Recorder(), "bus"), Hands(now=depot.world.clock.now + timedelta(seconds=depot.remaining + 1))
+    assert publish(depot.world.database, depot.world.clock, bus, more_time=lambda: True) == 0, "still its recorder's"
+    assert publish(depot.world.database, later, bus, more_time=lambda: True) == 1
+
+
+@pytest.mark.parametrize("block", ["delivery.claim", "delivery.record", "dispatch.mark_queued"])
+def test_no_statement_of_a_batch_plans_for_days_that_it_does_not_touch(
+    depot: Depot, monkeypatch: pytest.MonkeyPatch, block: str
+) -> None:
+    """A stack has ninety days of partitions: planning for them all takes ten times as long as the statement itself."""
+    plans: list[str] = []
+    execute = Transaction._execute
+
+    def explain(transaction: Transaction, name: str, parameters: dict[str, object]) -> Any:
+        if name == block:
+            text, in_order = _statement(name)
+            done = transaction._connection.execute_unnamed(f"explain {text}", in_order(parameters))
+            plans.append("\n".join(row[0] for row in done.rows))
+        return execute(transaction, name, parameters)
+
+    monkeypatch.setattr(Transaction, "_execute", explain)
+    with Receiver() as receiver:
+        depot.one_run(receiver.url())
+        depot.dispatch()
+        depot.courier().deliver(depot.runs.receive())
+    assert plans
+    assert set(re.findall(r"(?:job_run|attempt)_(\d{8})", plans[0])) == {f"{depot.world.clock.now:%Y%m%d}"}
 
 
 # A database that refuses the record of some runs stands for what is wrong with one record alone.

@@ -156,7 +156,7 @@ def test_two_workers_never_probe_at_once(depot: Depot, connect: Callable[[], Dat
         depot.world.clock.move(seconds=31)
         first, second = runs(depot, receiver, 2)
         words = {"lease": timedelta(seconds=30), "alone": False}
-        leases = [claim(connect(), depot.world.clock, [each], **words).leases for each in (first, second)]  # type: ignore[arg-type]
+        leases = [claim(connect(), depot.world.clock, {each: None}, **words).leases for each in (first, second)]  # type: ignore[arg-type]
     assert [len(each) for each in leases] == [1, 0]
 
 

@@ -10,7 +10,7 @@ import pytest
 from scheduler.attempt import settle
 from scheduler.aws.keys import Keys
 from scheduler.delivery import Message
-from scheduler.leases import record
+from scheduler.recording import Settlement, record
 from scheduler.runs import id_prefix
 from scheduler.store.connection import Database
 from scheduler.webhook.outcome import Answer, Timings
@@ -31,6 +31,11 @@ def cut_connections(depot: Depot) -> None:
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'carillon' "
         "and datname = current_database()"
     )
+
+
+def record_now(depot: Depot, settlement: Settlement) -> frozenset[UUID]:
+    now = depot.world.clock.now
+    return record(depot.world.database, [settlement], now=now, held_until=now).changed
 
 
 def verify(received: Received) -> None:
@@ -142,7 +147,7 @@ def test_a_stale_workers_result_changes_nothing_but_is_logged(depot: Depot) -> N
         depot.world.clock.move(seconds=61)
         depot.deliver(run_id)
     late = settle(stale, OK_ANSWER, started_at=T0, now=T0, receives=1)
-    assert record(depot.world.database, [late], now=depot.world.clock.now).changed == set()
+    assert record_now(depot, late) == set()
     assert depot.run(run_id)["state"] == "queued"
     assert depot.world.sql("select attempt, outcome from attempt order by 1") == [[1, "succeeded"], [2, "retrying"]]
 
@@ -153,7 +158,7 @@ def test_a_result_after_the_lease_counts_while_nobody_else_has_claimed_the_run(d
     depot.world.clock.move(seconds=61)
     assert depot.sweep().taken == 1
     late = settle(lease, OK_ANSWER, started_at=T0, now=T0, receives=1)
-    assert record(depot.world.database, [late], now=depot.world.clock.now).changed == {run_id}
+    assert record_now(depot, late) == {run_id}
     assert depot.run(run_id)["state"] == "succeeded"
 
 

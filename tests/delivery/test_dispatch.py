@@ -66,7 +66,7 @@ def test_many_runs_are_sent_in_pages_each_once(depot: Depot, monkeypatch: pytest
 def test_what_the_queue_refuses_stays_planned_for_the_next_tick(depot: Depot, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = depot.one_run("http://127.0.0.1:9/")
     monkeypatch.setattr(depot.runs.client, "send_message_batch", lambda **_: {"Failed": [{"Id": "0"}]})
-    assert asdict(depot.dispatch()) == {"taken": 0, "refused": 1}
+    assert asdict(depot.dispatch()) == {"taken": 0, "refused": 1, "held_back": True}
     assert depot.run(run_id)["state"] == "planned"
 
 

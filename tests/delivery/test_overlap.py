@@ -17,6 +17,7 @@ from scheduler.store.connection import Database
 from tests.depot import Depot
 from tests.http.receiver import Receiver, says
 
+LEASE = timedelta(seconds=30)
 FAILS = says(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n")
 REFUSES = says(b"HTTP/1.1 400 X\r\nX-No-Retry: 1\r\nContent-Length: 0\r\n\r\n")
 
@@ -36,6 +37,7 @@ def states(depot: Depot, run_ids: list[UUID]) -> list[tuple[str, str | None, str
 DELIVERING = ("delivering", None, None)
 SKIPPED = ("cancelled", "overlap", None)
 WAITING = ("planned", None, "overlap")
+FREE = ("planned", None, None)
 
 
 def test_runs_that_may_overlap_do(depot: Depot) -> None:
@@ -106,7 +108,7 @@ def test_queued_runs_wait_and_go_one_by_one_oldest_first(depot: Depot) -> None:
         depot.deliver(runs[0])
         sent: list[UUID] = []
         for _ in range(3):
-            [run_id] = [each for each in runs if depot.run(each)["state"] == "queued"]
+            [run_id] = [each for each, state in zip(runs, states(depot, runs), strict=True) if state == FREE]
             sent.append(run_id)
             depot.deliver(run_id)
     assert sent == runs[1:]
@@ -181,7 +183,7 @@ def test_two_workers_that_claim_at_once_never_both_pass(
         mine = [of_one[place] for of_one in runs]
         random.Random(seed + place).shuffle(mine)
         start.wait()
-        done = claim(database, depot.world.clock, mine, lease=timedelta(seconds=30), alone=False, tenant_concurrency=99)
+        done = claim(database, depot.world.clock, dict.fromkeys(mine), lease=LEASE, alone=False, tenant_concurrency=99)
         return [lease.schedule_id for lease in done.leases]
 
     with ThreadPoolExecutor(4) as threads:

@@ -69,7 +69,7 @@ def test_a_tenant_at_its_limit_is_sent_nothing_and_what_comes_all_the_same_is_pu
     claimed = claim(
         depot.world.database,
         depot.world.clock,
-        runs,
+        dict.fromkeys(runs),
         lease=LEASE,
         alone=False,
         tenant_concurrency=depot.tenant_concurrency,
@@ -100,7 +100,7 @@ def test_workers_that_claim_at_once_never_have_more_under_way_than_the_limit(
 
     def work(place: int, database: Database) -> int:
         start.wait()
-        mine = runs[place * 10 : place * 10 + 10]
+        mine = dict.fromkeys(runs[place * 10 : place * 10 + 10])
         done = claim(database, depot.world.clock, mine, lease=LEASE, alone=False, tenant_concurrency=7)
         return len(done.leases)
 
@@ -130,7 +130,7 @@ def test_a_backlog_is_sent_on_while_it_drains_within_one_tick(depot: Depot) -> N
         def deliver_what_is_queued() -> None:
             depot.deliver(*[row[0] for row in depot.world.sql("select id from job_run where state = 'queued'")])
 
-        sent += limited.refill(more_time=lambda: True, pause=deliver_what_is_queued)
+        sent = limited.refill(sent, more_time=lambda: True, pause=deliver_what_is_queued)
         deliver_what_is_queued()
     assert sent.taken == 9
     assert {depot.run(run_id)["state"] for run_id in runs} == {"succeeded"}

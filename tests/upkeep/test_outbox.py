@@ -41,12 +41,12 @@ def decide(world: World, *types: str) -> None:
 def test_events_are_published_with_their_own_id_and_then_gone(world: World) -> None:
     decide(world, *(f"schedule.run.{i}" for i in range(25)))
     client = Recorder()
-    assert publish(world.database, Bus(client, "bus"), more_time=lambda: True) == 25
+    assert publish(world.database, world.clock, Bus(client, "bus"), more_time=lambda: True) == 25
     assert len({entry["Detail"] for entry in client.taken}) == 25
     assert world.sql("select count(*) from outbox") == [[0]]
 
 
 def test_an_event_that_the_bus_refuses_stays(world: World) -> None:
     decide(world, "a", "b", "c")
-    assert publish(world.database, Bus(Recorder({"b"}), "bus"), more_time=lambda: True) == 2
+    assert publish(world.database, world.clock, Bus(Recorder({"b"}), "bus"), more_time=lambda: True) == 2
     assert world.sql("select type from outbox") == [["b"]]

@@ -1,30 +1,42 @@
 -- name: claim
 -- One lease for each run of a batch that may be delivered now, and a verdict on every id that was asked for:
 --   claimed    ours until lease_until, under the fencing token `attempt`
---   parked     held by a pause or a suspension: planned, the planner sends it again when it may go
---   early      due later than a second from now: left to the caller, who waits in SQS or parks it
+--   parked     held by a pause or a suspension, or due so late that its message can't wait in the queue: planned, the planner
+--              sends it again when it may go
+--   early      due later than a second from now: its message waits in the queue
 --   suspect    an earlier claim left no outcome: to be claimed alone, so that it takes no neighbour with it
 --   poisoned   five claims in a row left no outcome: failed
 --   cancelled  its schedule or its tenant is gone
 --   busy       its tenant has as many deliveries under way as it may have: planned
 --   barred     its endpoint's breaker is open, and another run probes it: planned, held until that closes
 --   waiting    an earlier run of its schedule is in flight: planned, held until that one has ended
---   skipped    the same, and the schedule wants no run to wait, or a hundred wait already: cancelled
+--   skipped    the same, and the schedule wants no run to wait, or as many wait as may: cancelled
 --   held       another worker has it, or is just looking at it
 --   settled    ended before, or no such run
 -- Planned runs are claimed too: a message can arrive before its run is marked as queued.
 -- Locks, here and in the record: runs in id order (two batches that share runs do not deadlock, the later one skips what it
--- can't have), then the tenants' loads, endpoints and turns, each in the order of its key.
-with asked as (
-    select a.id, a.scheduled_for
-    from unnest(cast(:ids as uuid []), cast(:scheduled_for as timestamptz [])) as a (id, scheduled_for)
+-- can't have), then the tenants' loads, endpoints and turns, each in the order of its key, then the crowds of schedules.
+-- All that is asked for lies in [:earliest, :latest]: said where runs are read or changed, it keeps the plan to those days'
+-- partitions. A turn's run may be of any day: functions look at it, whose plans the session keeps.
+-- The time is the database's, unless the caller states one; all events are the caller's to publish while its lease lasts.
+with time as materialized (
+    select t.now, t.now + cast(:lease as interval) as lease_until
+    from (select database_time(cast(:now as timestamptz)) as now) as t
+),
+
+asked as (
+    select a.id, a.scheduled_for, a.longest_wait
+    from
+        unnest(cast(:ids as uuid []), cast(:scheduled_for as timestamptz []), cast(:longest_waits as interval []))
+            as a (id, scheduled_for, longest_wait)
 ),
 
 locked as (
-    select r.*
+    select r.*, asked.longest_wait, time.now
     from job_run as r
     inner join asked on r.id = asked.id and r.scheduled_for = asked.scheduled_for
-    where r.state in ('planned', 'queued', 'delivering')
+    cross join time
+    where r.state in ('planned', 'queued', 'delivering') and r.scheduled_for between :earliest and :latest
     order by r.id
     for no key update of r skip locked
 ),
@@ -42,31 +54,23 @@ judged as (
         l.trigger <> 'schedule' or l.redelivered_at is not null as by_hand,
         coalesce(e.state <> 'closed', false) as probes,
         case
-            when l.state = 'delivering' and l.lease_until > :now then 'held'
+            when l.state = 'delivering' and l.lease_until > l.now then 'held'
             when s.status = 'deleted' or t.status = 'deleted' then 'cancelled'
             when t.status = 'suspended' then 'parked'
-            when
-                l.trigger = 'schedule'
-                and l.redelivered_at is null
-                and (
-                    s.status in ('paused', 'disabled')
-                    -- A pause with an end holds what was due before that.
-                    or (l.scheduled_for < s.held_until and s.held_until > :now)
-                )
-                then 'parked'
-            when l.next_attempt_at > cast(:now as timestamptz) + interval '1 second' then 'early'
+            when held_by_schedule(l.trigger, l.redelivered_at, l.scheduled_for, s.status, s.held_until, l.now) then 'parked'
+            when l.next_attempt_at > l.now + greatest(l.longest_wait, interval '1 second') then 'parked'
+            when l.next_attempt_at > l.now + interval '1 second' then 'early'
             when l.unrecorded >= :poisoned_after then 'poisoned'
             when l.unrecorded > 0 and not cast(:alone as boolean) then 'suspect'
-            when e.state <> 'closed' and e.probe_at > :now then 'barred'
+            when e.state <> 'closed' and e.probe_at > l.now then 'barred'
             when
                 s.overlap_policy <> 'allow'
                 and exists (
                     select 1
                     from overlap_turn as o
-                    inner join job_run as f on o.run_id = f.id and o.scheduled_for = f.scheduled_for
                     where o.schedule_id = l.schedule_id
                         and o.run_id <> l.id
-                        and f.state in ('planned', 'queued', 'delivering')
+                        and holds_turn(o.run_id, o.scheduled_for, o.attempt)
                 )
                 then 'overlapped'
             else 'candidate'
@@ -125,17 +129,18 @@ admitted as (
 ),
 
 probed as (
-    select e.tenant_id, e.origin, a.id
+    select e.tenant_id, e.origin, a.id, time.lease_until
     from endpoint as e
     inner join admitted as a on e.tenant_id = a.tenant_id and e.origin = a.origin
-    where a.admitted and a.probes and e.state <> 'closed' and e.probe_at <= :now
+    cross join time
+    where a.admitted and a.probes and e.state <> 'closed' and e.probe_at <= a.now
     order by e.tenant_id, e.origin
     for no key update of e
 ),
 
 probing as (
     update endpoint as e
-    set state = 'half_open', probe_at = :lease_until, probe_run_id = p.id
+    set state = 'half_open', probe_at = p.lease_until, probe_run_id = p.id
     from probed as p
     where e.tenant_id = p.tenant_id and e.origin = p.origin
     returning p.id
@@ -157,18 +162,11 @@ turns as (
     order by c.schedule_id
     on conflict (schedule_id) do update
     set run_id = excluded.run_id, scheduled_for = excluded.scheduled_for, attempt = excluded.attempt
-    where turn.run_id = excluded.run_id
-        or not exists (
-            select 1
-            from job_run as f
-            where f.id = turn.run_id
-                and f.scheduled_for = turn.scheduled_for
-                and (f.state in ('planned', 'queued', 'delivering') or f.attempt < turn.attempt)
-        )
+    where turn.run_id = excluded.run_id or not holds_turn(turn.run_id, turn.scheduled_for, turn.attempt)
     returning turn.run_id
 ),
 
-decided as (
+ruled as (
     select
         a.*,
         case
@@ -178,17 +176,32 @@ decided as (
             when a.sifted = 'candidate' and (a.overlap_policy = 'allow' or a.id in (select turns.run_id from turns))
                 then 'claimed'
             when a.by_hand then 'waiting'
+            when a.overlap_policy = 'queue' then 'queueing'
+            else 'skipped'
+        end as ruling
+    from admitted as a
+),
+
+-- Counted under a lock for each schedule that is kept until the commit: workers that judge at once count each other's.
+crowds as materialized (
+    select q.schedule_id, runs_that_wait(q.schedule_id, cast(:ids as uuid [])) as waiting
+    from (select distinct u.schedule_id from ruled as u where u.ruling = 'queueing') as q
+    order by q.schedule_id
+),
+
+decided as (
+    select
+        u.*,
+        case
+            when u.ruling <> 'queueing' then u.ruling
             when
-                a.overlap_policy = 'queue'
-                and a.place_in_schedule + (
-                    select count(*)
-                    from job_run as w
-                    where w.schedule_id = a.schedule_id and w.state = 'planned' and w.held_by = 'overlap'
-                ) <= cast(:most_waiting as bigint)
+                c.waiting + row_number() over (partition by u.schedule_id, u.ruling order by u.scheduled_for, u.id)
+                <= cast(:most_waiting as bigint)
                 then 'waiting'
             else 'skipped'
         end as verdict
-    from admitted as a
+    from ruled as u
+    left join crowds as c on u.schedule_id = c.schedule_id
 ),
 
 moved as (
@@ -202,20 +215,24 @@ moved as (
         end,
         reason = case d.verdict when 'poisoned' then 'poisoned' when 'cancelled' then 'deleted' when 'skipped' then 'overlap' end,
         held_by = case d.verdict when 'waiting' then 'overlap' when 'barred' then 'breaker' end,
-        lease_until = case d.verdict when 'claimed' then cast(:lease_until as timestamptz) end,
-        ended_at = case when d.verdict in ('poisoned', 'cancelled', 'skipped') then cast(:now as timestamptz) end,
+        lease_until = case d.verdict when 'claimed' then time.lease_until end,
+        ended_at = case when d.verdict in ('poisoned', 'cancelled', 'skipped') then d.now end,
         attempt = r.attempt + case d.verdict when 'claimed' then 1 else 0 end,
         unrecorded = r.unrecorded + case d.verdict when 'claimed' then 1 else 0 end,
         -- A mark that is still on its way must not queue what was put back here.
         sends = r.sends + case when d.verdict in ('parked', 'busy', 'barred', 'waiting') then 1 else 0 end,
         payload_version = case d.verdict when 'claimed' then d.body_version else r.payload_version end
     from decided as d
-    where r.id = d.id and r.scheduled_for = d.scheduled_for and d.verdict not in ('held', 'early', 'suspect')
+    cross join time
+    where r.id = d.id
+        and r.scheduled_for = d.scheduled_for
+        and r.scheduled_for between :earliest and :latest
+        and d.verdict not in ('held', 'early', 'suspect')
     returning r.id, r.attempt
 ),
 
 announced as (
-    insert into outbox (id, type, tenant_id, detail, created_at)
+    insert into outbox (id, type, tenant_id, detail, created_at, held_until)
     select
         gen_random_uuid(),
         case d.verdict when 'poisoned' then 'schedule.run.failed' else 'schedule.run.skipped' end,
@@ -225,9 +242,12 @@ announced as (
             'attempt', case d.verdict when 'poisoned' then d.attempt end,
             'reason', case d.verdict when 'poisoned' then 'poisoned' else 'overlap' end
         )),
-        :now
+        d.now,
+        time.lease_until
     from decided as d
+    cross join time
     where d.verdict in ('poisoned', 'skipped')
+    returning id, type, tenant_id, detail
 )
 
 select
@@ -238,13 +258,16 @@ select
             when
                 exists (
                     select 1 from job_run as r
-                    where r.id = asked.id and r.scheduled_for = asked.scheduled_for
+                    where r.id = asked.id
+                        and r.scheduled_for = asked.scheduled_for
+                        and r.scheduled_for between :earliest and :latest
                         and r.state in ('planned', 'queued', 'delivering')
                 )
                 then 'held'
             else 'settled'
         end
     ) as verdict,
+    time.now,
     d.tenant_id,
     d.schedule_id,
     asked.scheduled_for,
@@ -262,36 +285,22 @@ select
     array(
         select encode(k.ciphertext, 'base64')
         from signing_secret as k
-        where k.tenant_id = d.tenant_id and (k.expires_at is null or k.expires_at > :now)
+        where k.tenant_id = d.tenant_id and (k.expires_at is null or k.expires_at > time.now)
         order by k.created_at desc, k.id
-    ) as secrets
+    ) as secrets,
+    (select jsonb_agg(announced) from announced) as events
 from asked
+cross join time
 left join decided as d on asked.id = d.id
 left join moved on asked.id = moved.id
 left join schedule_version as v on d.schedule_id = v.schedule_id and d.body_version = v.version
-
--- name: park
--- A run whose wait is too long for the queue goes back to planned; the planner's look-ahead sends it again.
-with seen as (
-    select r.id, r.scheduled_for
-    from job_run as r
-    inner join
-        unnest(cast(:ids as uuid []), cast(:scheduled_for as timestamptz [])) as p (id, scheduled_for)
-        on r.id = p.id and r.scheduled_for = p.scheduled_for
-    where r.state in ('planned', 'queued') and r.next_attempt_at > :now
-    order by r.id
-    for no key update of r
-)
-
-update job_run as r
-set state = 'planned', sends = r.sends + 1
-from seen
-where r.id = seen.id and r.scheduled_for = seen.scheduled_for
 
 -- name: record
 -- The outcomes of a batch's attempts, each guarded by its fencing token: a stale worker's result changes no run, though what
 -- it did is logged. A lease that ran out does not void a result while nobody has claimed the run since. Without an outcome
 -- nothing was tried: the lease is given back, and neither an attempt nor an event is made of it.
+-- Whoever ends a run that others of its schedule wait for wakes the next of them, here and for good: where nobody lives to send
+-- it, the planner does. The events are the caller's to publish until :held_until.
 with outcome as (
     select o.*
     from
@@ -331,7 +340,7 @@ seen as (
     select r.id, r.scheduled_for
     from job_run as r
     inner join outcome as o on r.id = o.id and r.scheduled_for = o.scheduled_for and r.attempt = o.attempt
-    where r.state in ('planned', 'queued', 'delivering')
+    where r.state in ('planned', 'queued', 'delivering') and r.scheduled_for between :earliest and :latest
     order by r.id
     for no key update of r
 ),
@@ -349,7 +358,7 @@ changed as (
         sends = r.sends + case o.state when 'planned' then 1 else 0 end
     from seen
     inner join outcome as o on seen.id = o.id and seen.scheduled_for = o.scheduled_for
-    where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+    where r.id = seen.id and r.scheduled_for = seen.scheduled_for and r.scheduled_for between :earliest and :latest
     returning r.id, r.scheduled_for, r.schedule_id, r.tenant_id, r.attempt, r.reason, r.state, old.state as was
 ),
 
@@ -367,7 +376,7 @@ logged as (
 ),
 
 announced as (
-    insert into outbox (id, type, tenant_id, detail, created_at)
+    insert into outbox (id, type, tenant_id, detail, created_at, held_until)
     select
         gen_random_uuid(),
         'schedule.run.' || o.outcome,
@@ -377,10 +386,12 @@ announced as (
             'attempt', changed.attempt, 'reason', changed.reason, 'stage', o.stage, 'status', o.status,
             'next_attempt_at', case o.outcome when 'retrying' then o.next_attempt_at end
         )),
-        :now
+        :now,
+        :held_until
     from changed
     inner join outcome as o on changed.id = o.id
     where o.outcome is not null
+    returning id, type, tenant_id, detail
 ),
 
 eased as (
@@ -522,7 +533,7 @@ kept as (
 ),
 
 cried as (
-    insert into outbox (id, type, tenant_id, detail, created_at)
+    insert into outbox (id, type, tenant_id, detail, created_at, held_until)
     select
         gen_random_uuid(),
         c.type,
@@ -533,7 +544,8 @@ cried as (
             'failing_since', case c.type when 'endpoint.failing' then n.failing_since end,
             'disables_at', case c.type when 'endpoint.failing' then n.failing_since + cast(:failing_for as interval) end
         )),
-        :now
+        :now,
+        :held_until
     from turned as n
     inner join
         (values ('endpoint.opened'), ('endpoint.closed'), ('endpoint.failing')) as c (type)
@@ -542,6 +554,7 @@ cried as (
             when 'endpoint.closed' then n.closes_now
             else n.warns
         end
+    returning id, type, tenant_id, detail
 ),
 
 -- Carried out after the commit, under the schedule's own locks.
@@ -579,12 +592,22 @@ freed as (
     using given_up
     where o.schedule_id = given_up.schedule_id
     returning o.schedule_id
+),
+
+woken as (
+    select w.id, w.tenant_id, w.next_attempt_at
+    from freed
+    cross join lateral wake_next_run(freed.schedule_id) as w
 )
 
 select
     changed.id,
     exists (select 1 from ordered) as disables,
-    (select freed.schedule_id from freed where freed.schedule_id = changed.schedule_id) as frees
+    (select jsonb_agg(woken) from woken) as woken,
+    (
+        select jsonb_agg(e)
+        from (select announced.* from announced union all select cried.* from cried) as e
+    ) as events
 from changed
 
 -- name: put_back

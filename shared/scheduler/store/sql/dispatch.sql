@@ -1,100 +1,66 @@
 -- name: find_planned
--- Planned runs that are due by :horizon, oldest first, after the keyset (:after_at, :after_id). Those that a pause, a disabled
--- schedule or a suspended tenant holds are passed over; of a deleted schedule they go on, for the claim to cancel them.
+-- Of each tenant its oldest planned runs that are due by :horizon: no more than make :tenant_queued with those that are queued
+-- already, and none while its deliveries are at their limit, since the claim would only put them back. What a pause, a
+-- disabled schedule or a suspended tenant holds is passed over; of a deleted schedule runs go on, for the claim to cancel them.
+-- The tenants share a page of :most, so that it costs what it returns, however long a backlog is. Of one that has more, one run
+-- more is returned, as `left_behind`; `cut` says that the page was too small for it.
 -- A run is never due before it is scheduled: that bound keeps the query out of the partitions ahead.
--- Of each tenant no more than make :tenant_queued with those that are queued already; of one whose deliveries are at their
--- limit none, since the claim would only put them back.
-with queued as (
-    select r.tenant_id, count(*) as runs
-    from job_run as r
-    where r.state = 'queued'
-        and (
-            cast(:schedule_id as uuid) is null
-            or r.tenant_id = (select s.tenant_id from schedule as s where s.id = :schedule_id)
-        )
-    group by r.tenant_id
+with owing as (
+    select p.tenant_id
+    from tenants_with_planned_runs(:horizon) as p (tenant_id)
+    where cast(:schedule_id as uuid) is null
+    union all
+    select s.tenant_id from schedule as s where s.id = :schedule_id
 ),
 
-due as (
+room as (
+    select
+        owing.tenant_id,
+        case
+            when load.in_flight >= cast(:tenant_concurrency as integer) then 0
+            else greatest(0, cast(:tenant_queued as bigint) - queued.runs)
+        end as allowed,
+        greatest(1, cast(:most as bigint) / (select count(*) from owing)) as share
+    from owing
+    inner join tenant as t on owing.tenant_id = t.id
+    left join tenant_load as load on owing.tenant_id = load.tenant_id
+    cross join lateral (
+        select count(*) as runs from job_run as r where r.state = 'queued' and r.tenant_id = owing.tenant_id
+    ) as queued
+    where t.status <> 'suspended'
+)
+
+select
+    due.id,
+    room.tenant_id,
+    due.scheduled_for,
+    due.next_attempt_at,
+    due.attempt,
+    due.sends,
+    due.place > least(room.allowed, room.share) as left_behind,
+    due.place > room.share as cut
+from room
+cross join lateral (
     select
         r.id,
-        r.tenant_id,
         r.scheduled_for,
         r.next_attempt_at,
         r.attempt,
         r.sends,
-        row_number() over (partition by r.tenant_id order by r.next_attempt_at, r.id) as place
+        row_number() over (order by r.next_attempt_at, r.id) as place
     from job_run as r
     inner join schedule as s on r.schedule_id = s.id
-    inner join tenant as t on r.tenant_id = t.id
-    where r.state = 'planned'
+    where r.tenant_id = room.tenant_id
+        and r.state = 'planned'
         and r.held_by is null
         and r.scheduled_for <= :horizon
         and r.next_attempt_at <= :horizon
-        and (r.next_attempt_at, r.id) > (:after_at, cast(:after_id as uuid))
         and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
-        and t.status <> 'suspended'
-        and (
-            r.trigger <> 'schedule'
-            or r.redelivered_at is not null
-            or s.status = 'deleted'
-            or (s.status = 'active' and (s.held_until is null or s.held_until <= :now or r.scheduled_for >= s.held_until))
-        )
-)
-
-select due.id, due.tenant_id, due.scheduled_for, due.next_attempt_at, due.attempt, due.sends
-from due
-left join queued on due.tenant_id = queued.tenant_id
-left join tenant_load as load on due.tenant_id = load.tenant_id
-where due.place <= cast(:tenant_queued as bigint) - coalesce(queued.runs, 0)
-    and coalesce(load.in_flight, 0) < cast(:tenant_concurrency as integer)
+        and not held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now)
+    order by r.next_attempt_at, r.id
+    limit least(room.allowed, room.share) + 1
+) as due
 order by due.next_attempt_at, due.id
-limit :most
-
--- name: held_back
--- Whether anything is due that was not sent yet, and may be.
-select
-    exists (
-        select 1
-        from job_run as r
-        inner join schedule as s on r.schedule_id = s.id
-        inner join tenant as t on r.tenant_id = t.id
-        where r.state = 'planned'
-            and r.held_by is null
-            and r.scheduled_for <= :horizon
-            and r.next_attempt_at <= :horizon
-            and t.status <> 'suspended'
-            and (
-                r.trigger <> 'schedule'
-                or r.redelivered_at is not null
-                or s.status = 'deleted'
-                or (s.status = 'active' and (s.held_until is null or s.held_until <= :now or r.scheduled_for >= s.held_until))
-            )
-    ) as held_back
-
--- name: find_next
--- Of each of these schedules the oldest run that waits for its turn; it waits no longer.
-with next as (
-    select distinct on (r.schedule_id) r.id, r.scheduled_for
-    from job_run as r
-    where r.schedule_id = any(cast(:schedule_ids as uuid [])) and r.state = 'planned' and r.held_by = 'overlap'
-    order by r.schedule_id, r.scheduled_for, r.id
-),
-
-seen as (
-    select r.id, r.scheduled_for
-    from job_run as r
-    inner join next on r.id = next.id and r.scheduled_for = next.scheduled_for
-    where r.state = 'planned' and r.held_by = 'overlap'
-    order by r.id
-    for no key update of r
-)
-
-update job_run as r
-set held_by = null
-from seen
-where r.id = seen.id and r.scheduled_for = seen.scheduled_for
-returning r.id, r.tenant_id, r.scheduled_for, r.next_attempt_at, r.attempt, r.sends
 
 -- name: find_lost
 -- What should have happened and did not: a lease that ran out, a message that nobody received. A backlog is not a loss, so
@@ -114,7 +80,7 @@ limit :most
 
 -- name: mark_queued
 -- Guarded by all that was seen, since a message can overtake its mark: a run that was claimed, or claimed and parked again, is
--- no longer the one that was sent. A locked row is being claimed.
+-- no longer the one that was sent. A locked row is being claimed. [:earliest, :latest] keeps the plan to those days' partitions.
 with seen as (
     select r.id, r.scheduled_for
     from job_run as r
@@ -126,7 +92,7 @@ with seen as (
             cast(:sends as integer [])
         ) as m (id, scheduled_for, attempt, sends)
         on r.id = m.id and r.scheduled_for = m.scheduled_for and r.attempt = m.attempt and r.sends = m.sends
-    where r.state = 'planned'
+    where r.state = 'planned' and r.scheduled_for between :earliest and :latest
     order by r.id
     for no key update of r skip locked
 )
@@ -134,7 +100,7 @@ with seen as (
 update job_run as r
 set state = 'queued', sends = r.sends + 1
 from seen
-where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+where r.id = seen.id and r.scheduled_for = seen.scheduled_for and r.scheduled_for between :earliest and :latest
 returning r.id
 
 -- name: mark_sent_again
@@ -151,7 +117,8 @@ with seen as (
             cast(:sends as integer [])
         ) as m (id, scheduled_for, attempt, sends)
         on r.id = m.id and r.scheduled_for = m.scheduled_for and r.attempt = m.attempt and r.sends = m.sends
-    where r.state = 'queued' or (r.state = 'delivering' and r.lease_until <= :now)
+    where r.scheduled_for between :earliest and :latest
+        and (r.state = 'queued' or (r.state = 'delivering' and r.lease_until <= :now))
     order by r.id
     for no key update of r skip locked
 )
@@ -159,5 +126,5 @@ with seen as (
 update job_run as r
 set state = 'queued', sends = r.sends + 1, lease_until = null, next_attempt_at = :now
 from seen
-where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+where r.id = seen.id and r.scheduled_for = seen.scheduled_for and r.scheduled_for between :earliest and :latest
 returning r.id

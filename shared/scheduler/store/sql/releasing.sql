@@ -17,8 +17,7 @@ with waiting as (
             or not exists (
                 select 1
                 from overlap_turn as o
-                inner join job_run as f on o.run_id = f.id and o.scheduled_for = f.scheduled_for
-                where o.schedule_id = r.schedule_id and f.state in ('planned', 'queued', 'delivering')
+                where o.schedule_id = r.schedule_id and holds_turn(o.run_id, o.scheduled_for, o.attempt)
             )
         )
 ),
@@ -49,11 +48,7 @@ with due as (
     where e.state <> 'closed'
         and e.probe_at <= :horizon
         and t.status = 'active'
-        and (
-            r.redelivered_at is not null
-            or r.trigger <> 'schedule'
-            or (s.status = 'active' and (s.held_until is null or s.held_until <= :now or r.scheduled_for >= s.held_until))
-        )
+        and not held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now)
         and r.state = 'planned'
         and r.held_by = 'breaker'
     order by e.tenant_id, e.origin, r.scheduled_for, r.id

@@ -1,41 +1,31 @@
 -- name: oldest_due
 -- Since when the due run waits that waits longest: planned and held back by nobody, its tenant within its share, or in the queue.
 -- A run is never due before it is scheduled, which keeps the query out of the partitions ahead.
-with queued as (
-    select r.tenant_id, count(*) as runs
-    from job_run as r
-    where r.state = 'queued'
-    group by r.tenant_id
-)
-
 select min(waiting.next_attempt_at) as since
 from (
-    (
+    select due.next_attempt_at
+    from tenants_with_planned_runs(:now) as owing (tenant_id)
+    inner join tenant as t on owing.tenant_id = t.id
+    left join tenant_load as load on owing.tenant_id = load.tenant_id
+    cross join lateral (
+        select count(*) as runs from job_run as r where r.state = 'queued' and r.tenant_id = owing.tenant_id
+    ) as queued
+    cross join lateral (
         select r.next_attempt_at
         from job_run as r
         inner join schedule as s on r.schedule_id = s.id
-        inner join tenant as t on r.tenant_id = t.id
-        left join queued on r.tenant_id = queued.tenant_id
-        left join tenant_load as load on r.tenant_id = load.tenant_id
-        where r.state = 'planned'
-            and coalesce(queued.runs, 0) < cast(:tenant_queued as bigint)
-            and coalesce(load.in_flight, 0) < cast(:tenant_concurrency as integer)
+        where r.tenant_id = owing.tenant_id
+            and r.state = 'planned'
             and r.held_by is null
             and r.scheduled_for <= :now
             and r.next_attempt_at <= :now
-            and t.status <> 'suspended'
-            and (
-                r.trigger <> 'schedule'
-                or r.redelivered_at is not null
-                or s.status = 'deleted'
-                or (
-                    s.status = 'active'
-                    and (s.held_until is null or s.held_until <= :now or r.scheduled_for >= s.held_until)
-                )
-            )
+            and not held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now)
         order by r.next_attempt_at
         limit 1
-    )
+    ) as due
+    where t.status <> 'suspended'
+        and queued.runs < cast(:tenant_queued as bigint)
+        and coalesce(load.in_flight, 0) < cast(:tenant_concurrency as integer)
     union all
     (
         select r.next_attempt_at
