@@ -1,11 +1,11 @@
-"""A batch of deliveries in three statements: who publishes an event, and functions that look at runs of other days."""
+"""Dispatch and its conditions: an index by tenant, and what a pause holds in one text."""
 
 from pathlib import Path
 
 from alembic import op
 
-revision = "0007"
-down_revision = "0006"
+revision = "0008"
+down_revision = "0007"
 branch_labels = None
 depends_on = None
 

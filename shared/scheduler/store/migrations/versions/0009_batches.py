@@ -1,11 +1,11 @@
-"""Dispatch and its conditions: an index by tenant, and what a pause holds in one text."""
+"""A batch of deliveries in three statements: who publishes an event, and functions that look at runs of other days."""
 
 from pathlib import Path
 
 from alembic import op
 
-revision = "0006"
-down_revision = "0005"
+revision = "0009"
+down_revision = "0008"
 branch_labels = None
 depends_on = None
 
