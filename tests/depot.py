@@ -79,11 +79,25 @@ class RunQueue:
         return sum(int(answer["Attributes"][name]) for name in names)
 
 
-class DeafBus:
-    """An EventBridge client that takes nothing: events stay in the outbox, where tests look for them."""
+@dataclass
+class EventsClient:
+    """An EventBridge client that takes the types of events that a test lets it take."""
 
-    def put_events(self, **_: object) -> dict[str, object]:
-        return {}
+    takes: Callable[[str], bool] = lambda _: True
+    taken: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[dict[str, Any]] = field(default_factory=list)
+
+    def put_events(self, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803 - the SDK's name
+        results = []
+        for entry in Entries:
+            taken = self.takes(entry["DetailType"])
+            (self.taken if taken else self.refused).append(entry)
+            results.append({"EventId": str(uuid4())} if taken else {"ErrorCode": "InternalFailure"})
+        return {"Entries": results}
+
+
+def takes_nothing(_: str) -> bool:
+    return False
 
 
 @dataclass
@@ -99,7 +113,8 @@ class Depot:
     remaining_after_posts: float | None = None
     tenant_concurrency: int = TENANT_CONCURRENCY
     breaker: BreakerPolicy = DEFAULT_BREAKER
-    events_client: Any = field(default_factory=DeafBus)
+    # Events stay in the outbox, where tests look for them.
+    events_client: EventsClient = field(default_factory=lambda: EventsClient(takes_nothing))
     told: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     @classmethod

@@ -17,9 +17,8 @@ from scheduler.outbox import publish
 from scheduler.schedules import OverlapPolicy
 from scheduler.store.connection import Database, Transaction, _statement
 
-from tests.depot import Depot
+from tests.depot import Depot, EventsClient
 from tests.http.receiver import Peer, Received, Receiver, says
-from tests.upkeep.test_outbox import Recorder
 from tests.world import Hands
 
 
@@ -44,7 +43,7 @@ def today(depot: Depot) -> Depot:
     with depot.world.database.transaction() as transaction:
         day = depot.world.clock.now.date()
         transaction.run("maintenance.make_partitions", first_day=day - timedelta(days=2), last_day=day)
-    depot.events_client = Recorder()
+    depot.events_client = EventsClient()
     return depot
 
 
@@ -71,7 +70,7 @@ def test_a_batch_of_ten_is_three_statements_from_its_clock_to_the_publication_of
 
 
 def test_so_is_a_batch_that_lets_a_waiting_run_go(depot: Depot, statements: list[str]) -> None:
-    depot.events_client = Recorder()
+    depot.events_client = EventsClient()
     with Receiver() as receiver:
         schedule = depot.schedule(receiver.url(), decided={"overlap": OverlapPolicy.QUEUE})
         depot.world.clock.set("09:02:30")
@@ -96,7 +95,7 @@ def test_what_a_batch_did_not_live_to_send_or_publish_is_the_planners(
         depot.deliver(first, second)
     depot.dispatch()
     assert str(second) in [message.body for message in depot.runs.receive()]
-    bus, later = Bus(Recorder(), "bus"), Hands(now=depot.world.clock.now + timedelta(seconds=depot.remaining + 1))
+    bus, later = Bus(EventsClient(), "bus"), Hands(now=depot.world.clock.now + timedelta(seconds=depot.remaining + 1))
     assert publish(depot.world.database, depot.world.clock, bus, more_time=lambda: True) == 0, "still its recorder's"
     assert publish(depot.world.database, later, bus, more_time=lambda: True) == 1
 

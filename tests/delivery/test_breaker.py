@@ -1,12 +1,13 @@
 """The breaker of a tenant's endpoint: it opens on failures, holds runs without an attempt, probes, closes and drains."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
 from scheduler.breaker import BreakerPolicy
-from scheduler.leases import claim
+from scheduler.leases import Verdict, claim
 from scheduler.redelivery import Redelivery
 from scheduler.releasing import release
 from scheduler.schedules import AfterOutage
@@ -15,12 +16,14 @@ from scheduler.webhook.retry import Ladder, RetryPolicy
 
 from tests.depot import Depot
 from tests.http.receiver import Receiver, says
+from tests.planning.test_races import wait_until, waiting_for_a_lock
 
 FAILS = says(b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n")
 MISSES = says(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n")
 OK = says(b"HTTP/1.1 204 X\r\n\r\n")
 PATIENT = RetryPolicy(backoff=Ladder(delays=(timedelta(hours=3),) * 9), max_attempts=10, max_age=timedelta(days=7))
 BREAKER = BreakerPolicy(volume=4)
+LEASE = timedelta(seconds=30)
 
 
 @pytest.fixture
@@ -151,13 +154,27 @@ def test_a_probe_whose_worker_is_lost_is_followed_by_another(depot: Depot) -> No
 
 
 def test_two_workers_never_probe_at_once(depot: Depot, connect: Callable[[], Database]) -> None:
+    """The second has seen an endpoint that nobody probes, and waits for the first one's commit before it looks again."""
     with Receiver() as receiver:
         trip(depot, receiver)
         depot.world.clock.move(seconds=31)
-        first, second = runs(depot, receiver, 2)
-        words = {"lease": timedelta(seconds=30), "alone": False}
-        leases = [claim(connect(), depot.world.clock, {each: None}, **words).leases for each in (first, second)]  # type: ignore[arg-type]
-    assert [len(each) for each in leases] == [1, 0]
+        one, two = runs(depot, receiver, 2)
+    first, second = connect(), connect()
+    with ThreadPoolExecutor(1) as threads:
+        with first.joined():
+            leases = claim(first, depot.world.clock, {one: None}, lease=LEASE, alone=False).leases
+            other = threads.submit(claim, second, depot.world.clock, {two: None}, lease=LEASE, alone=False)
+            wait_until(lambda: other.done() or waiting_for_a_lock(depot.world) == 1)
+        barred = other.result(timeout=30)
+    assert [lease.run_id for lease in leases] == [one]
+    assert barred.verdicts == {two: Verdict.BARRED}
+
+
+def test_what_a_breaker_holds_takes_no_place_among_its_tenants_deliveries(depot: Depot) -> None:
+    with Receiver() as receiver:
+        trip(depot, receiver)
+        depot.claim(*runs(depot, receiver, 3))
+    assert depot.world.sql("select in_flight from tenant_load") == [[0]]
 
 
 def test_the_planner_sends_a_held_run_to_probe_it(depot: Depot) -> None:

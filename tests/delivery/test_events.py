@@ -17,7 +17,7 @@ from scheduler.maintenance import maintain
 from scheduler.outbox import publish
 from scheduler.schedules import OverlapPolicy
 
-from tests.depot import Depot
+from tests.depot import Depot, EventsClient, takes_nothing
 from tests.http.receiver import Receiver, says
 from tests.world import Hands
 
@@ -27,25 +27,13 @@ GONE = says(b"HTTP/1.1 410 X\r\nContent-Length: 0\r\n\r\n")
 FAILS = says(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n")
 
 
-class Recorder:
-    """An EventBridge client that takes everything, or nothing."""
-
-    def __init__(self, *, takes: bool = True) -> None:
-        self.takes = takes
-        self.entries: list[dict[str, Any]] = []
-
-    def put_events(self, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803 - the SDK's name
-        self.entries += Entries
-        return {"Entries": [{"EventId": "1"} if self.takes else {"ErrorCode": "InternalFailure"} for _ in Entries]}
-
-
-def published(depot: Depot, recorder: Recorder | None = None) -> list[tuple[str, dict[str, Any]]]:
+def published(depot: Depot, client: EventsClient | None = None) -> list[tuple[str, dict[str, Any]]]:
     """Publishes the outbox: type and detail of each event, held against its schema."""
-    recorder = recorder or Recorder()
+    client = client or EventsClient()
     # Later than whoever recorded them has to publish them.
     later = Hands(now=depot.world.clock.now + timedelta(minutes=1))
-    publish(depot.world.database, later, Bus(recorder, "bus"), more_time=lambda: True)
-    events = [(entry["DetailType"], json.loads(entry["Detail"])) for entry in recorder.entries]
+    publish(depot.world.database, later, Bus(client, "bus"), more_time=lambda: True)
+    events = [(entry["DetailType"], json.loads(entry["Detail"])) for entry in client.taken + client.refused]
     for kind, detail in events:
         Draft202012Validator(SCHEMAS[kind], format_checker=Draft202012Validator.FORMAT_CHECKER).validate(detail)
     return events
@@ -138,10 +126,10 @@ def test_every_way_to_fail_for_good_tells_its_reason(depot: Depot) -> None:
 
 def test_an_event_keeps_its_id_however_often_it_is_published(depot: Depot) -> None:
     succeeded(depot)
-    refused, taken = Recorder(takes=False), Recorder()
+    refused, taken = EventsClient(takes_nothing), EventsClient()
     published(depot, refused)
     published(depot, taken)
-    ids = {json.loads(entry["Detail"])["id"] for entry in (*refused.entries, *taken.entries)}
+    ids = {json.loads(entry["Detail"])["id"] for entry in (*refused.refused, *taken.taken)}
     assert len(ids) == 1
 
 

@@ -16,6 +16,7 @@ from scheduler.store.connection import Database
 
 from tests.depot import Depot
 from tests.http.receiver import Receiver, says
+from tests.planning.test_races import wait_until, waiting_for_a_lock
 
 LEASE = timedelta(seconds=30)
 FAILS = says(b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n")
@@ -116,16 +117,47 @@ def test_queued_runs_wait_and_go_one_by_one_oldest_first(depot: Depot) -> None:
 
 
 def test_a_hundred_wait_and_the_next_is_skipped(depot: Depot) -> None:
-    schedule = depot.schedule("http://127.0.0.1:9/", rate="10 seconds", decided={"overlap": OverlapPolicy.QUEUE})
-    depot.world.clock.move(minutes=18)
-    depot.world.tick()
-    depot.world.clock.move(minutes=3)
-    runs = depot.run_ids(schedule)[:104]
+    runs = rates(depot, 104)
     assert len(runs) == 104
     depot.claim(runs[0])
     for start in range(1, 104, 10):
         depot.claim(*runs[start : start + 10])
     assert states(depot, runs) == [DELIVERING, *[WAITING] * 100, *[SKIPPED] * 3]
+
+
+def rates(depot: Depot, count: int) -> list[UUID]:
+    """So many due runs of one schedule whose runs wait for each other."""
+    schedule = depot.schedule("http://127.0.0.1:9/", rate="10 seconds", decided={"overlap": OverlapPolicy.QUEUE})
+    depot.world.clock.move(minutes=18)
+    depot.world.tick()
+    depot.world.clock.move(minutes=3)
+    return depot.run_ids(schedule)[:count]
+
+
+def test_workers_that_judge_at_once_let_a_hundred_wait_together(depot: Depot, connect: Callable[[], Database]) -> None:
+    """Each of them sees 95 that wait, and brings ten more."""
+    runs = rates(depot, 116)
+    depot.claim(runs[0])
+    for start in range(1, 96, 10):
+        depot.claim(*runs[start : min(start + 10, 96)])
+    words = {"lease": LEASE, "alone": False}
+    first, second = connect(), connect()
+    with ThreadPoolExecutor(1) as threads:
+        with first.joined():
+            claim(first, depot.world.clock, dict.fromkeys(runs[96:106]), **words)  # type: ignore[arg-type]
+            other = threads.submit(claim, second, depot.world.clock, dict.fromkeys(runs[106:116]), **words)
+            wait_until(lambda: other.done() or waiting_for_a_lock(depot.world) == 1)
+        other.result(timeout=30)
+    assert states(depot, runs[1:]) == [WAITING] * 100 + [SKIPPED] * 15
+
+
+def test_a_second_message_for_a_run_that_waits_leaves_it_waiting(depot: Depot) -> None:
+    runs = rates(depot, 101)
+    depot.claim(runs[0])
+    for start in range(1, 101, 10):
+        depot.claim(*runs[start : start + 10])
+    depot.deliver(*runs[41:51])
+    assert states(depot, runs[1:]) == [WAITING] * 100
 
 
 def test_a_turn_that_was_never_given_back_is_free_once_its_run_has_ended(depot: Depot) -> None:
