@@ -15,6 +15,7 @@ help:
 	@echo 'make fuzz   the deployed API against its own contract, by made-up requests: five minutes'
 	@echo 'make lint   ruff, mypy, cfn-lint, sam validate'
 	@echo 'make bench  the planner against a bare INSERT … SELECT, the calendar against croniter, the delivery against requests,'
+	@echo '            dispatch beside a long backlog against one beside a short,'
 	@echo '            imports and requests of the API against what they stand on'
 	@echo 'make lock   pins what the requirements/*.in and their like name'
 	@echo 'make clean  removes what these made: environments, builds and the data under .local'
@@ -42,6 +43,7 @@ lint: .venv/.ready .venv-sam/.ready
 bench: .venv/.ready
 	.venv/bin/python -m benchmarks.next_occurrence
 	.venv/bin/python -m benchmarks.delivery
+	.venv/bin/python -m benchmarks.dispatch
 	.venv/bin/python -m pytest -q -s -m bench
 	@exec .venv/bin/python -m benchmarks
 
