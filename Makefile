@@ -18,9 +18,10 @@ help:
 	@echo '            dispatch beside a long backlog against one beside a short,'
 	@echo '            imports and requests of the API against what they stand on'
 	@echo 'make lock   pins what the requirements/*.in and their like name'
+	@echo 'make rds-roots  brings the authorities of RDS in the layer up to date, for regions newer than they are'
 	@echo 'make clean  removes what these made: environments, builds and the data under .local'
 
-.PHONY: run smoke fuzz test lint bench lock clean
+.PHONY: run smoke fuzz test lint bench lock rds-roots clean
 run: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
 	@exec .venv/bin/python -m local.run
 
@@ -51,6 +52,9 @@ lock: .venv-lock/.ready
 	set -e; for pins in layers/dependencies/requirements functions/migrate/requirements \
 	  requirements/dev requirements/sam requirements/ministack requirements/lock; \
 	do $(COMPILE) --output-file $$pins.txt $$pins.in; done
+
+rds-roots: .venv/.ready
+	@exec .venv/bin/python -m local.rds_roots
 
 clean:
 	rm -rf .venv .venv-sam .venv-ministack .venv-lock .aws-sam .local .pytest_cache .mypy_cache .ruff_cache .hypothesis

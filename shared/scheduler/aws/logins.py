@@ -4,11 +4,15 @@ import json
 import ssl
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, assert_never
 
 from scheduler.aws.clients import client
 from scheduler.settings import DatabaseAuth, DatabaseTls, Settings
 from scheduler.store.connection import Login
+
+# RDS signs its servers' certificates by authorities of its own, one set a region, which no system trusts by itself.
+_RDS_ROOTS = Path(__file__).with_name("rds-roots.pem")
 
 
 def login_of(settings: Settings) -> Callable[[], Login]:
@@ -53,7 +57,10 @@ def _client(service: str) -> Any:
 def _tls(mode: DatabaseTls, ca_file: str) -> ssl.SSLContext | None:
     match mode:
         case DatabaseTls.VERIFY:
-            return ssl.create_default_context(cafile=ca_file or None)
+            context = ssl.create_default_context(cafile=ca_file or None)
+            if not ca_file:
+                context.load_verify_locations(_RDS_ROOTS)
+            return context
         case DatabaseTls.OFF:
             return None
         case _:
