@@ -13,7 +13,7 @@ help:
 	@echo 'make test   everything, the deployed end-to-end test included'
 	@echo 'make smoke  the deployed system, unattended, in a temporary folder: one line of figures at the end'
 	@echo 'make fuzz   the deployed API against its own contract, by made-up requests: five minutes'
-	@echo 'make lint   ruff, mypy, cfn-lint, sam validate'
+	@echo 'make lint   ruff, mypy, cfn-lint, sam validate, checkov'
 	@echo 'make bench  the planner against a bare INSERT … SELECT, the calendar against croniter, the delivery against requests,'
 	@echo '            dispatch beside a long backlog against one beside a short,'
 	@echo '            imports and requests of the API against what they stand on'
@@ -34,12 +34,13 @@ fuzz: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
 test: .venv/.ready .venv-sam/.ready .venv-ministack/.ready
 	@exec .venv/bin/python -m pytest
 
-lint: .venv/.ready .venv-sam/.ready
+lint: .venv/.ready .venv-sam/.ready .venv-checkov/.ready
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv-sam/bin/cfn-lint template.yaml
 	PATH="$(CURDIR)/.venv/bin:$$PATH" SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=eu-west-1 .venv-sam/bin/sam validate --lint
+	.venv-checkov/bin/checkov --config-file .checkov.yaml
 
 bench: .venv/.ready
 	.venv/bin/python -m benchmarks.next_occurrence
@@ -50,18 +51,20 @@ bench: .venv/.ready
 
 lock: .venv-lock/.ready
 	set -e; for pins in layers/dependencies/requirements functions/migrate/requirements \
-	  requirements/dev requirements/sam requirements/ministack requirements/lock; \
+	  requirements/dev requirements/sam requirements/ministack requirements/checkov requirements/lock; \
 	do $(COMPILE) --output-file $$pins.txt $$pins.in; done
 
 rds-roots: .venv/.ready
 	@exec .venv/bin/python -m local.rds_roots
 
 clean:
-	rm -rf .venv .venv-sam .venv-ministack .venv-lock .aws-sam .local .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .aws-sam .local .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/.ready: requirements/dev.txt
 .venv-sam/.ready: requirements/sam.txt
 .venv-ministack/.ready: requirements/ministack.txt
+.venv-checkov/.ready: requirements/checkov.txt
 .venv-lock/.ready: requirements/lock.txt
 
 # A failed installation leaves no .ready, so the next make tries again.

@@ -12,6 +12,7 @@ _PINNED = [
     "requirements/dev.txt",
     "requirements/sam.txt",
     "requirements/ministack.txt",
+    "requirements/checkov.txt",
     "requirements/lock.txt",
 ]
 

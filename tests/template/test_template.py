@@ -167,3 +167,10 @@ def test_the_layer_keeps_the_description_of_every_service_that_the_code_calls() 
     called = set(re.findall(r"client\(\s*\"([a-z]+)\"", sources))
     assert kept
     assert {"sqs", "kms", "events", "secretsmanager"} <= called <= set(kept[1].split())
+
+
+def test_every_parameter_stands_in_one_group_and_says_what_it_is(template: dict[str, Any]) -> None:
+    groups = template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"]
+    grouped = [name for group in groups for name in group["Parameters"]]
+    assert sorted(grouped) == sorted(template["Parameters"])
+    assert all(each.get("Description") for each in template["Parameters"].values())
