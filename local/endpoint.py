@@ -15,6 +15,8 @@ from local.project import PROJECT, tool
 
 REGION = "eu-west-1"
 _STARTS_WITHIN_SECONDS = 60
+# The key that the endpoint takes for the account's root. The functions have keys of their own, each for its role.
+_ROOT = "test"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -68,8 +70,8 @@ class Endpoint:
             "AWS_ENDPOINT_URL": self.url,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_REGION": REGION,
-            "AWS_ACCESS_KEY_ID": "local",
-            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_ACCESS_KEY_ID": _ROOT,
+            "AWS_SECRET_ACCESS_KEY": _ROOT,
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_CONFIG_FILE": os.devnull,
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
@@ -82,8 +84,8 @@ class Endpoint:
                 service,
                 endpoint_url=self.url,
                 region_name=REGION,
-                aws_access_key_id="local",
-                aws_secret_access_key="local",
+                aws_access_key_id=_ROOT,
+                aws_secret_access_key=_ROOT,
                 config=Config(read_timeout=300, retries={"total_max_attempts": 1}, proxies={}),
             )
         return self._clients[service]
@@ -108,6 +110,8 @@ class Endpoint:
             "S3_PERSIST": "1",
             "S3_DATA_DIR": str(self.folder / "s3"),
             "TMPDIR": str(self._temporary),
+            "AUTH": "true",  # the functions may do what their roles allow, and nothing else
+            "CLOUDTRAIL_RECORDING": "1",
             "IOT_MTLS_ENABLED": "0",
             "SFTP_ENABLED": "0",
         }

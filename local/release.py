@@ -2,12 +2,13 @@
 
 import fcntl
 import hashlib
+import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from local import children
+from local import children, roles
 from local.endpoint import REGION, Endpoint, clean_environment
 from local.project import KEPT, PROJECT, tool
 
@@ -47,6 +48,7 @@ def deploy(endpoint: Endpoint, parameters: Mapping[str, str]) -> None:
             environment=endpoint.client_environment(),
             words=["--config-env", "local", "--stack-name", STACK, "--parameter-overrides", *overrides],
         )
+    roles.allow_batches(endpoint)
 
 
 def outputs(endpoint: Endpoint) -> dict[str, str]:
@@ -66,14 +68,18 @@ def local_parameters() -> list[str]:
 
 
 def _sam(command: str, *, environment: Mapping[str, str], words: list[str]) -> None:
-    settings = {
-        **clean_environment(),
-        "SAM_CLI_TELEMETRY": "0",
-        "AWS_DEFAULT_REGION": REGION,
-        **environment,
-    }
     program: list[str | Path] = [tool("sam", "sam"), command, *words]
-    children.run(f"sam {command}", program, environment=settings, folder=PROJECT, log=KEPT / f"sam-{command}.log")
+    with tempfile.TemporaryDirectory(
+        prefix="carillon-sam-"
+    ) as scratch:  # a build leaves a folder for each artefact there
+        settings = {
+            **clean_environment(),
+            "SAM_CLI_TELEMETRY": "0",
+            "AWS_DEFAULT_REGION": REGION,
+            "TMPDIR": scratch,
+            **environment,
+        }
+        children.run(f"sam {command}", program, environment=settings, folder=PROJECT, log=KEPT / f"sam-{command}.log")
 
 
 @contextmanager

@@ -67,7 +67,12 @@ def test_two_builds_of_the_same_sources_are_equal(build: Path, tmp_path: Path) -
     subprocess.run(
         [tool("sam", "sam"), "build", "--no-cached", "--build-dir", again],
         cwd=PROJECT,
-        env={**clean_environment(), "SAM_CLI_TELEMETRY": "0", "AWS_DEFAULT_REGION": "eu-west-1"},
+        env={
+            **clean_environment(),
+            "SAM_CLI_TELEMETRY": "0",
+            "AWS_DEFAULT_REGION": "eu-west-1",
+            "TMPDIR": str(tmp_path),
+        },
         capture_output=True,
         check=True,
     )

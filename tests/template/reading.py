@@ -135,3 +135,23 @@ class Resolved:
         assert operator == "Fn::Equals", operator
         left, right = (str(self._value(each)) for each in operand)
         return left == right
+
+
+def granted(stack: Resolved, function: str) -> set[tuple[str, str]]:
+    """Action and resource of all that our own policies allow a function, by its logical id."""
+    role = stack.resources[f"{function}Role"]["Properties"]
+    attached = [each["Ref"] for each in role["ManagedPolicyArns"] if isinstance(each, dict) and "Ref" in each]
+    policies = [*role.get("Policies", ()), *(stack.resources[name]["Properties"] for name in attached)]
+    statements = [each for policy in policies for each in policy["PolicyDocument"]["Statement"]]
+    assert all(each["Effect"] == "Allow" for each in statements)
+    return {
+        (action, resource["Fn::GetAtt"][0] if isinstance(resource, dict) else resource)
+        for statement in statements
+        for action in listed(statement["Action"])
+        for resource in listed(statement["Resource"])
+    }
+
+
+def listed(value: Any) -> list[Any]:
+    """A policy's value, which stands alone where it is one."""
+    return value if isinstance(value, list) else [value]

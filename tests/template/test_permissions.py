@@ -1,4 +1,7 @@
-"""Each function may do what its code does, on what it does it to, and nothing else."""
+"""Each function may do what its code does, on what it does it to, and nothing else.
+
+What that is stands in tests/template/needed.py; tests/deployed/test_permissions_in_use.py records it.
+"""
 
 import ast
 import re
@@ -9,7 +12,8 @@ import botocore.session
 import pytest
 
 from local.project import PROJECT
-from tests.template.reading import Resolved, environments
+from tests.template.needed import BY_LAMBDA, LOG_IN, NEEDED
+from tests.template.reading import Resolved, environments, granted, listed
 
 # What a client's method needs. The token for the database is signed without a call; what it is good for is rds-db:connect.
 _ACTION_OF = {
@@ -21,24 +25,6 @@ _ACTION_OF = {
     "get_secret_value": "secretsmanager:GetSecretValue",
     "generate_db_auth_token": "rds-db:connect",
 }
-# Beyond the log in to the database, which all have: function -> what it does, and on what.
-_NEEDED = {
-    "Admin": {("kms:Encrypt", "SigningKey"), ("kms:Decrypt", "SigningKey")},
-    "Api": {("sqs:SendMessage", "RunQueue"), ("kms:Encrypt", "SigningKey"), ("kms:Decrypt", "SigningKey")},
-    "Authorizer": set[tuple[str, str]](),
-    "DeadLetter": set[tuple[str, str]](),
-    "Delivery": {
-        ("sqs:ChangeMessageVisibility", "RunQueue"),
-        ("sqs:SendMessage", "RunQueue"),
-        ("kms:Decrypt", "SigningKey"),
-        ("events:PutEvents", "EventBus"),
-    },
-    "Maintenance": set[tuple[str, str]](),
-    "Migrate": set[tuple[str, str]](),
-    "Planner": {("sqs:SendMessage", "RunQueue"), ("events:PutEvents", "EventBus")},
-}
-# What Lambda itself does under a function's role: the failures of asynchronous invocations are sent with it.
-_BY_LAMBDA = {("sqs:SendMessage", "FailureQueue")}
 _ASYNCHRONOUS = {"Planner", "Maintenance", "Migrate"}
 # AWS's own policies, for what Lambda does under a function's role: logs, network interfaces, traces, receives of the mapping.
 _MANAGED = {
@@ -64,34 +50,18 @@ def _called() -> set[str]:
     return named & known
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _granted(role: dict[str, Any]) -> set[tuple[str, str]]:
-    statements = [each for policy in role.get("Policies", ()) for each in policy["PolicyDocument"]["Statement"]]
-    assert all(each["Effect"] == "Allow" for each in statements)
-    return {
-        (action, resource["Fn::GetAtt"][0])
-        for statement in statements
-        for action in _list(statement["Action"])
-        for resource in _list(statement["Resource"])
-    }
-
-
 def test_the_table_knows_every_call_that_the_code_makes_and_no_other() -> None:
     assert _called() == set(_ACTION_OF)
 
 
-@pytest.mark.parametrize("function", sorted(_NEEDED))
+@pytest.mark.parametrize("function", sorted(NEEDED))
 def test_a_function_may_do_what_it_does_and_nothing_else(fresh: Resolved, function: str) -> None:
-    role = fresh.resources[f"{function}FunctionRole"]["Properties"]
-    by_lambda = _BY_LAMBDA if function in _ASYNCHRONOUS else set()
-    assert _granted(role) == _NEEDED[function] | by_lambda
-    assert {action for action, _ in _NEEDED[function]} <= set(_ACTION_OF.values())
+    by_lambda = BY_LAMBDA if function in _ASYNCHRONOUS else set()
+    assert granted(fresh, f"{function}Function") == LOG_IN | NEEDED[function] | by_lambda
+    assert {action for action, _ in NEEDED[function]} <= set(_ACTION_OF.values())
 
 
-@pytest.mark.parametrize("function", sorted(_NEEDED))
+@pytest.mark.parametrize("function", sorted(NEEDED))
 def test_a_function_has_the_log_in_and_of_aws_own_policies_only_these(fresh: Resolved, function: str) -> None:
     attached = fresh.resources[f"{function}FunctionRole"]["Properties"]["ManagedPolicyArns"]
     assert {"Ref": "DatabaseAccess"} in attached
@@ -114,5 +84,5 @@ def test_no_policy_of_ours_says_all_resources(transformed: dict[str, Any], envir
     for role in stack.of_type("AWS::IAM::Role").values():
         for policy in role.get("Policies", ()):
             for statement in policy["PolicyDocument"]["Statement"]:
-                assert "*" not in _list(statement["Resource"])
-                assert not any(action.endswith("*") for action in _list(statement["Action"]))
+                assert "*" not in listed(statement["Resource"])
+                assert not any(action.endswith("*") for action in listed(statement["Action"]))

@@ -50,6 +50,7 @@ def test_nothing_is_relaxed_but_on_one_machine(transformed: dict[str, Any], envi
     assert int(database["EngineVersion"]) >= 18
     for queue in stack.of_type("AWS::SQS::Queue").values():
         assert queue["SqsManagedSseEnabled"]
+    assert stack.of_type("AWS::SQS::QueuePolicy"), "queues over TLS only"
 
 
 def test_production_has_a_second_of_everything_and_guards_what_cannot_be_made_again(production: Resolved) -> None:
