@@ -9,8 +9,16 @@ import pytest
 
 from benchmarks import cost
 from local.project import PROJECT
+from tests.emf import Metric, all_written
 from tests.template.reading import Resolved
 
+# Under what each service publishes the figures that alarms look at.
+_DIMENSION = {
+    "AWS/SQS": "QueueName",
+    "AWS/Lambda": "FunctionName",
+    "AWS/ApiGateway": "ApiName",
+    "AWS/RDS": "DBInstanceIdentifier",
+}
 _OPERATIONS = PROJECT / "docs" / "operations.md"
 
 
@@ -20,10 +28,11 @@ def alarms(fresh: Resolved) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def shown() -> set[str]:
-    """The names of all figures that functions write."""
-    sources = [path.read_text() for path in (PROJECT / "functions").glob("*/figures.py")]
-    return {name for source in sources for name in re.findall(r'"([A-Z][A-Za-z]+)"', source)}
+def written() -> set[Metric]:
+    """What the functions write, each of them having worked once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POWERTOOLS_SERVICE_NAME", "carillon")
+        return all_written()
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +42,19 @@ def board(fresh: Resolved) -> list[dict[str, Any]]:
     return widgets
 
 
-def _figures(alarm: dict[str, Any]) -> set[tuple[str, str]]:
-    """Namespace and name of what an alarm looks at."""
+def _looked_at(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """Namespace, name and dimensions of what an alarm looks at."""
     if "MetricName" in alarm:
-        return {(alarm["Namespace"], alarm["MetricName"])}
-    metrics = [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
-    return {(each["Namespace"], each["MetricName"]) for each in metrics}
+        return [alarm]
+    return [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
+
+
+def _figures(alarm: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(each["Namespace"], each["MetricName"]) for each in _looked_at(alarm)}
+
+
+def _named(metrics: set[Metric], *dimensions: str) -> set[str]:
+    return {each.name for each in metrics if each.dimensions == set(dimensions)}
 
 
 def test_every_alarm_tells_the_topic_when_it_begins_and_when_it_ends(alarms: dict[str, dict[str, Any]]) -> None:
@@ -46,12 +62,47 @@ def test_every_alarm_tells_the_topic_when_it_begins_and_when_it_ends(alarms: dic
         assert alarm["AlarmActions"] == alarm["OKActions"] == [{"Ref": "AlarmTopic"}]
 
 
-def test_alarms_on_our_own_figures_look_at_figures_that_are_written(
-    alarms: dict[str, dict[str, Any]], shown: set[str]
+def test_alarms_on_our_own_figures_look_at_what_is_written_under_the_same_dimensions(
+    alarms: dict[str, dict[str, Any]], written: set[Metric], fresh: Resolved
 ) -> None:
-    looked_at = {name for alarm in alarms.values() for space, name in _figures(alarm) if space == "Carillon"}
-    assert looked_at
-    assert looked_at <= shown
+    """CloudWatch takes a figure with other dimensions, or another case, for another metric: such an alarm hears nothing."""
+    ours = [each for alarm in alarms.values() for each in _looked_at(alarm) if each["Namespace"] == "Carillon"]
+    assert ours
+    [service] = {json.dumps(each) for each in _service_names(fresh)}
+    for each in ours:
+        names = {dimension["Name"] for dimension in each["Dimensions"]}
+        assert (each["MetricName"], names) in [(metric.name, metric.dimensions) for metric in written]
+        assert [json.dumps(dimension["Value"]) for dimension in each["Dimensions"]] == [service]
+    assert {metric.namespace for metric in written} == {"Carillon"}
+
+
+def _service_names(stack: Resolved) -> list[Any]:
+    """What powertools calls the service, which is the metrics' common dimension."""
+    functions = stack.of_type("AWS::Lambda::Function").values()
+    return [each["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"] for each in functions]
+
+
+def test_no_alarm_names_a_unit_and_its_threshold_is_in_the_one_that_is_written(
+    alarms: dict[str, dict[str, Any]], written: set[Metric]
+) -> None:
+    units = {each.name: each.unit for each in written}
+    assert not any("Unit" in alarm for alarm in alarms.values())
+    assert (units["Lateness"], alarms["LatenessAlarm"]["Threshold"]) == ("Milliseconds", 60_000)
+    assert (units["OldestDueRun"], alarms["OldestDueRunAlarm"]["Threshold"]) == ("Seconds", 300)
+    assert (units["PlannerLag"], alarms["PlannerLagAlarm"]["Threshold"]) == ("Seconds", 180)
+
+
+def test_alarms_on_figures_of_aws_name_what_they_belong_to(alarms: dict[str, dict[str, Any]], fresh: Resolved) -> None:
+    """The dimensions are those that each service publishes under; the values are resources of this stack."""
+    for alarm in alarms.values():
+        for each in _looked_at(alarm):
+            if each["Namespace"] == "Carillon":
+                continue
+            [dimension] = each["Dimensions"]
+            assert dimension["Name"] == _DIMENSION[each["Namespace"]]
+            value = dimension["Value"]
+            named = value.get("Ref") or value["Fn::GetAtt"][0]
+            assert named == "AWS::StackName" or named in fresh.resources
 
 
 def test_what_must_not_stop_has_its_alarm(alarms: dict[str, dict[str, Any]]) -> None:
@@ -96,15 +147,15 @@ def test_errors_of_every_function_count(alarms: dict[str, dict[str, Any]], fresh
     assert counted == set(fresh.of_type("AWS::Lambda::Function"))
 
 
-def test_no_id_is_a_dimension(alarms: dict[str, dict[str, Any]], board: list[dict[str, Any]]) -> None:
-    sources = [path.read_text() for path in (PROJECT / "functions").glob("*/figures.py")]
-    dimensions = {name for source in sources for name in re.findall(r'add_dimension\("(\w+)"', source)}
-    assert dimensions == {"outcome", "stage"}
+def test_no_id_is_a_dimension(
+    alarms: dict[str, dict[str, Any]], board: list[dict[str, Any]], written: set[Metric]
+) -> None:
+    assert {name for metric in written for name in metric.dimensions} == {"service", "outcome", "stage"}
     assert "tenant" not in json.dumps([alarms, board])
 
 
 def test_the_dashboard_shows_figures_that_are_written_side_by_side(
-    board: list[dict[str, Any]], shown: set[str]
+    board: list[dict[str, Any]], written: set[Metric]
 ) -> None:
     ours = {
         metric[1]
@@ -112,7 +163,7 @@ def test_the_dashboard_shows_figures_that_are_written_side_by_side(
         for metric in widget["properties"]["metrics"]
         if isinstance(metric[0], str) and metric[0] == "Carillon"
     }
-    assert ours <= shown
+    assert ours <= _named(written, "service")
     squares = [
         (x, y)
         for widget in board
