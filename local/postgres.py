@@ -1,4 +1,4 @@
-"""An embedded PostgreSQL server of our own: one data folder, one loopback port, stopped by its own pg_ctl."""
+"""An embedded PostgreSQL server of our own: one data folder, one loopback port; it stops when we do."""
 
 import os
 import shutil
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from pg8000.native import Connection, identifier, literal
 
@@ -19,6 +20,7 @@ _ACCOUNT = "embedded_postgres"
 _PASSWORD = "carillon-local"
 # The role that owns the product's databases and that the functions log in as.
 OWNER = "carillon"
+_watchers: dict[Path, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +58,7 @@ class Server:
         """Stops it at once: open sessions are cut, committed data is kept. A server that is down already is fine."""
         if (self.data / "postmaster.pid").exists():
             _run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w")
+        _unwatch(self.data)
 
 
 def start(data: Path, *, port: int | None = None, options: dict[str, str] | None = None) -> Server:
@@ -73,6 +76,7 @@ def start(data: Path, *, port: int | None = None, options: dict[str, str] | None
     if started.returncode != 0:
         tail = log.read_text(errors="replace")[-2000:] if log.exists() else started.stderr
         raise RuntimeError(f"PostgreSQL did not start over {data}:\n{tail}")
+    _watch(data)
     return server
 
 
@@ -122,9 +126,32 @@ def _hand_over(data: Path) -> None:
             folder.chmod(mode | stat.S_IXOTH)
 
 
-def _run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+def _watch(data: Path) -> None:
+    """Has the server stopped when this process ends, however it ends: the watcher's pipe is closed then."""
+    stop = 'read -r _; exec "$0" stop -D "$1" -m fast'
+    _unwatch(data)
+    _watchers[data] = subprocess.Popen(
+        ["/bin/sh", "-c", stop, str(_programs() / "pg_ctl"), str(data)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+        **_account(),
+    )
+
+
+def _unwatch(data: Path) -> None:
+    if watcher := _watchers.pop(data, None):
+        watcher.communicate()
+
+
+def _account() -> dict[str, Any]:
     # Its groups too: as root's group it would meet the folders' group permissions, not those for all.
-    account = {"user": _ACCOUNT, "group": _ACCOUNT, "extra_groups": []} if os.geteuid() == 0 else {}
+    return {"user": _ACCOUNT, "group": _ACCOUNT, "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def _run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(_programs() / program), *words],
         check=False,
@@ -134,5 +161,5 @@ def _run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.PIPE if program == "initdb" else subprocess.DEVNULL,
         start_new_session=True,
         cwd="/",
-        **account,
+        **_account(),
     )
