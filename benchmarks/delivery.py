@@ -45,7 +45,7 @@ _BATCH = 10
 _BATCHES = 40
 _ROUNDS = 5
 _LIMIT = 0.6
-_ANSWER_SECONDS = 0.05
+ANSWER_SECONDS = 0.05
 _SECRET = "whsec_" + b64encode(bytes(range(32))).decode()
 
 
@@ -74,7 +74,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        time.sleep(_ANSWER_SECONDS)
+        time.sleep(ANSWER_SECONDS)
         self.send_response_only(204)
         self.end_headers()
 
@@ -98,7 +98,7 @@ def measure() -> bool:
     folder = Path(tempfile.mkdtemp(prefix="carillon-bench-"))
     server = postgres.start(folder / "data")
     try:
-        with _receiver() as url:
+        with receiving() as url:
             return _measure(server, url)
     finally:
         server.stop()
@@ -137,7 +137,7 @@ def _measure(server: postgres.Server, url: str) -> bool:
     admin.close()
     ratio = sorted(ratios)[_ROUNDS // 2]
     print(  # noqa: T201
-        f"delivery: batches of {_BATCH}, answers after {_ANSWER_SECONDS * 1000:.0f} ms, ratio={ratio:.2f} "
+        f"delivery: batches of {_BATCH}, answers after {ANSWER_SECONDS * 1000:.0f} ms, ratio={ratio:.2f} "
         f"(at least {_LIMIT}) runs_per_s={sorted(rates)[_ROUNDS // 2]:.0f}"
     )
     return ratio >= _LIMIT
@@ -161,12 +161,12 @@ def _fill(
         transaction.run("maintenance.make_partitions", first_day=first, last_day=last)
     definition = Definition(name=None, timing=Timing(cron="0 0 1 1 *"), url=url, headers=(), payload=b'{"bench":true}')
     made = scheduling.create(tenant, uuid4(), definition, changed_by="bench")
-    return _courier(database, clock, keys, client, scheduling), _runs(admin, made.id, count)
+    return _courier(database, clock, keys, client, scheduling), due_runs(admin, made.id, count, NOW)
 
 
-def _runs(admin: pg8000.native.Connection, schedule_id: UUID, count: int) -> list[UUID]:
+def due_runs(admin: pg8000.native.Connection, schedule_id: UUID, count: int, now: datetime) -> list[UUID]:
     """So many runs that are due, a second apart."""
-    instants = [NOW - timedelta(seconds=1 + back) for back in range(count)]
+    instants = [now - timedelta(seconds=1 + back) for back in range(count)]
     rows = admin.run(
         """
         insert into job_run (id, schedule_id, scheduled_for, tenant_id, state, due_at, next_attempt_at,
@@ -228,7 +228,8 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def _receiver() -> Iterator[str]:
+def receiving() -> Iterator[str]:
+    """The URL of a receiver in a process of its own."""
     words = [sys.executable, "-c", "from benchmarks.delivery import serve; serve()"]
     path = os.pathsep.join(entry for entry in sys.path if entry)
     child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path})  # noqa: S603

@@ -2,12 +2,14 @@
 
 import json
 import re
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from benchmarks import cost
+from benchmarks.handlers import Invocation, Measured
 from local.project import PROJECT
 from tests.emf import Metric, all_written
 from tests.template.reading import Resolved
@@ -191,8 +193,21 @@ def test_the_costs_count_every_alarm(alarms: dict[str, dict[str, Any]]) -> None:
     assert len(alarms) == cost.ALARMS
 
 
-def test_runs_cost_less_in_full_batches_and_more_where_receivers_are_slow() -> None:
-    def total(**load: int) -> Decimal:
-        return sum(cost.per_million_runs(cost.Load(**load)).values(), Decimal(0))
+def test_runs_cost_less_in_full_batches_and_more_where_receivers_or_cores_are_slow() -> None:
+    invocation = Invocation(cpu_ms=7, log_bytes=1_250, database=19, calls=1, events=1)
+    tenfold = replace(invocation, cpu_ms=14, log_bytes=6_200, events=10)
 
-    assert total(answer_ms=200, batch=10) < total(answer_ms=200, batch=1) < total(answer_ms=2_000, batch=1)
+    def total(delivery: Invocation = invocation, *, core: float = 1, **load: int) -> Decimal:
+        done = Measured(delivery=delivery, tick=invocation)
+        there = cost.There(core=core)
+        return sum(cost.per_million_runs(cost.Load(**load), done, there).values(), Decimal(0))
+
+    one = total(answer_ms=200, batch=1)
+    assert total(tenfold, answer_ms=200, batch=10) < one < total(answer_ms=2_000, batch=1)
+    assert one < total(answer_ms=200, batch=1, core=0.5)
+
+
+def test_an_invocation_is_billed_for_its_share_of_a_core_and_for_its_waits() -> None:
+    invocation = Invocation(cpu_ms=10, log_bytes=0, database=4, calls=2, events=0)
+    there = cost.There(core=2, database_ms=3, call_ms=5)
+    assert round(there.billed_ms(invocation), 2) == round(Decimal(5 * 1769 / 512 + 12 + 10), 2)
