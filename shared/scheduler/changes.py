@@ -110,7 +110,7 @@ def plan_ahead(
     ahead = span(calendar.spec, calendar.id, active_from - TICK, max(cursor, active_from - TICK))
     materialise(transaction, [ahead], now=now, retention=retention, schedule_id=schedule_id)
     if calendar.made:
-        advance(transaction, [span(calendar.spec, calendar.id, cursor, cursor)], cursor)
+        advance(transaction, [span(calendar.spec, calendar.id, cursor, cursor)])
 
 
 def _settle(

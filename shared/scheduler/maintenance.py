@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 from scheduler.idempotency import forget
 from scheduler.store.clock import Clock
-from scheduler.store.connection import Database, StatementRefused
+from scheduler.store.connection import Database, StatementRefused, Transaction
 
 # Partitions reach this far ahead; an alarm comes long before they run out.
 AHEAD = timedelta(days=62)
@@ -31,9 +31,9 @@ def maintain(database: Database, clock: Clock, *, retention: timedelta, more_tim
     """
     with database.transaction() as transaction:
         today = clock(transaction).date()
-        made = transaction.run("maintenance.make_partitions", first_day=today - _BEHIND, last_day=today + AHEAD)[0][
-            "made"
-        ]
+        first_day = _first_day(transaction, today, retention)
+        [row] = transaction.run("maintenance.make_partitions", first_day=first_day, last_day=today + AHEAD)
+        made = row["made"]
         days = transaction.run("maintenance.days_before", first_kept=today - retention)
         forget(transaction, clock)
     dropped, expired, kept = 0, 0, list[str]()
@@ -51,3 +51,10 @@ def maintain(database: Database, clock: Clock, *, retention: timedelta, more_tim
             # Somebody reads it at this moment: the next maintenance tries again, rather than make all others wait behind us.
             kept.append(row["day"].isoformat())
     return Upkeep(made=made, dropped=dropped, expired=expired, kept=tuple(kept))
+
+
+def _first_day(transaction: Transaction, today: date, retention: timedelta) -> date:
+    """From where partitions are to be without a hole: where maintenance was away for months, late runs fall into one."""
+    there = transaction.run("maintenance.days_before", first_kept=today)
+    oldest = there[0]["day"] if there else today
+    return max(today - retention, min(oldest, today - _BEHIND))

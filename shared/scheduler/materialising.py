@@ -1,9 +1,10 @@
 """From occurrences to runs: the one statement that makes them, and what becomes of the others, for all who plan."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import islice, pairwise
+from typing import Self
 from uuid import UUID
 
 from scheduler.calendar.occurrences import next_occurrence, occurrences
@@ -21,23 +22,42 @@ _MOST_ROOM = 86_400
 class Span:
     """One calendar's occurrences in a stretch of time, the first one after it, and those that its excluded dates leave out.
 
-    `utc_offset`: the zone's wall clock minus UTC at the end of the stretch, in seconds.
+    `utc_offset`: the zone's wall clock minus UTC at the `end` of the stretch, in seconds.
     """
 
     calendar_id: int
+    calendar: CalendarSpec
     instants: tuple[datetime, ...]
     excluded: tuple[datetime, ...]
+    end: datetime
     next_fire_at: datetime | None
     utc_offset: int
 
+    def head(self, count: int) -> Self:
+        """The stretch up to its `count`-th occurrence, of which it has more."""
+        end = self.instants[count - 1]
+        return replace(
+            self,
+            instants=self.instants[:count],
+            excluded=tuple(instant for instant in self.excluded if instant <= end),
+            end=end,
+            next_fire_at=self.instants[count],
+            utc_offset=offset_seconds(self.calendar.timezone, epoch_seconds(end)),
+        )
 
-def span(calendar: CalendarSpec, calendar_id: int, after: datetime, until: datetime) -> Span:
-    """The occurrences of `calendar` in (after, until]."""
-    end = max(after, until)
+
+def span(
+    calendar: CalendarSpec, calendar_id: int, after: datetime, until: datetime, *, most: int | None = None
+) -> Span:
+    """The occurrences of `calendar` in (after, until]; where there are more than `most`, it ends with that one."""
+    instants = tuple(islice(occurrences(calendar, after, until), most))
+    end = instants[-1] if most and len(instants) == most else max(after, until)
     return Span(
         calendar_id=calendar_id,
-        instants=tuple(occurrences(calendar, after, until)),
-        excluded=tuple(occurrences(excluded_only(calendar), after, until)) if calendar.excluded else (),
+        calendar=calendar,
+        instants=instants,
+        excluded=tuple(occurrences(excluded_only(calendar), after, end)) if calendar.excluded else (),
+        end=end,
         next_fire_at=next_occurrence(calendar, end),
         utc_offset=offset_seconds(calendar.timezone, epoch_seconds(end)),
     )
@@ -50,8 +70,12 @@ def materialise(
     now: datetime,
     retention: timedelta,
     schedule_id: UUID | None = None,
+    later: Sequence[datetime] = (),
 ) -> int:
-    """Makes the runs of `spans`, for all active schedules of their calendars or for one; returns how many are new."""
+    """Makes the runs of `spans`, for all active schedules of their calendars or for one; returns how many are new.
+
+    `later`: due occurrences behind a single span, which the misfire policies prefer to those within.
+    """
     _record_excluded(transaction, spans, now, schedule_id)
     filled = [one for one in spans if one.instants]
     if not filled:
@@ -67,6 +91,7 @@ def materialise(
         id_prefixes=[id_prefix(instant) for _, instant in pairs],
         rooms=[room for one in filled for room in _rooms(one)],
         schedule_id=schedule_id,
+        later=list(later),
         now=now,
         oldest=now - retention,
         some_late=any(instant < now for _, instant in pairs),
@@ -76,14 +101,14 @@ def materialise(
     return int(rows[0]["made"])
 
 
-def advance(transaction: Transaction, spans: Sequence[Span], horizon: datetime) -> None:
-    """Moves the cursors of these calendars to `horizon`, where their spans end; never back."""
+def advance(transaction: Transaction, spans: Sequence[Span]) -> None:
+    """Moves the cursors of these calendars to where their spans end; never back."""
     transaction.run(
         "planning.advance",
         ids=[one.calendar_id for one in spans],
         next_fire_ats=[one.next_fire_at for one in spans],
+        ends=[one.end for one in spans],
         utc_offsets=[one.utc_offset for one in spans],
-        horizon=horizon,
         tzdata_version=tzdata_version(),
     )
 

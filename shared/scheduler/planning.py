@@ -1,9 +1,10 @@
 """Planning: due calendars become runs, each occurrence exactly once, and their cursors move."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from scheduler.backlog import MOST_OCCURRENCES, in_pieces
 from scheduler.calendar.zones import tzdata_version
 from scheduler.calendars import calendar_spec
 from scheduler.look_ahead import LOOK_AHEAD
@@ -18,14 +19,12 @@ _OCCURRENCES = 20_000
 
 _RETIME = "retiming.claim_outdated"
 
-_LOCK_NOT_AVAILABLE = "55P03"
-
 
 @dataclass(kw_only=True, slots=True)
 class Plan:
     """What one tick did. The calendars `set_aside` and `refused` need a person; the `busy` ones were locked throughout.
 
-    `shifted`: calendars that mean other times by newer time zone data.
+    `calendars`: a late one counts once for each piece. `shifted`: those that mean other times by newer time zone data.
     """
 
     calendars: int = 0
@@ -75,9 +74,7 @@ class _Tick:
             with self._database.transaction() as transaction:
                 return self._step(transaction, claim)
         except StatementRefused as error:
-            if error.code == _LOCK_NOT_AVAILABLE:
-                return False
-            if self._most == 1 or len(self._at_hand) == 1:
+            if len(self._at_hand) == 1:
                 self.plan.refused |= dict.fromkeys(self._at_hand, str(error))
             self._most = 1
             return bool(self._at_hand)
@@ -105,13 +102,21 @@ class _Tick:
             self._set_aside(transaction, faults, now)
             return True
         spans = list(_bounded(self._spans(rows, horizon, faults)))
-        made = materialise(transaction, spans, now=now, retention=self._retention)
-        if spans:
-            advance(transaction, spans, horizon)
+        whole, pieces = in_pieces(transaction, spans, now)
+        self._plan(transaction, whole, now)
+        # The others' turn comes when those that were whole are through.
+        for piece in pieces[:1]:
+            self._plan(transaction, [piece.span], now, later=piece.later)
         self._set_aside(transaction, faults, now)
-        self.plan.calendars += len(spans)
-        self.plan.runs += made
         return True
+
+    def _plan(
+        self, transaction: Transaction, spans: Sequence[Span], now: datetime, *, later: Sequence[datetime] = ()
+    ) -> None:
+        if spans:
+            self.plan.runs += materialise(transaction, spans, now=now, retention=self._retention, later=later)
+            advance(transaction, spans)
+            self.plan.calendars += len(spans)
 
     def _due(self, horizon: datetime, claim: str = "") -> dict[str, object]:
         which: dict[str, object] = {"tzdata_version": tzdata_version(), "left_alone": list(self.plan.refused)}
@@ -120,7 +125,7 @@ class _Tick:
     def _spans(self, rows: list[Row], horizon: datetime, faults: dict[int, str]) -> Iterator[Span]:
         for row in rows:
             try:
-                yield span(calendar_spec(row), row["id"], row["planned_through"], horizon)
+                yield span(calendar_spec(row), row["id"], row["planned_through"], horizon, most=MOST_OCCURRENCES)
             except Exception as error:
                 faults[row["id"]] = f"{type(error).__name__}: {error}"
 

@@ -1,10 +1,11 @@
 """Changes to schedules beside a planner that may be late, early or under way: nothing missing, nothing invented."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from scheduler.errors import Conflict, InvalidInput, NotFound
-from scheduler.timing import Timing
+from scheduler.timing import Late, Misfire, Timing
 
 from tests.world import T0, World, utc
 
@@ -84,6 +85,16 @@ def test_a_change_while_the_tick_is_ten_minutes_late_owes_what_came_before_it(wo
             expected = ["09:13:00", "09:14:00"]
     world.tick()
     assert world.planned(schedule) == expected
+
+
+def test_an_edit_plans_nothing_for_the_others_on_its_calendar(world: World) -> None:
+    timing = Timing(cron="* * * * *", misfire=Misfire(policy=Late.SKIP))
+    edited, other = world.create(timing), world.create(timing)
+    world.clock.set("09:12:30")
+    world.retime(edited, replace(timing, cron="30 * * * *"))
+    world.tick()
+    for schedule in (edited, other):
+        assert world.skipped(schedule) == [("missed", "09:03:00", "09:11:00", 9)]
 
 
 def test_an_edit_to_a_calendar_that_lags_gets_its_future_from_the_tick(world: World) -> None:

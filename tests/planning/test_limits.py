@@ -89,6 +89,16 @@ def test_what_the_misfire_policy_skips_is_no_run(world: World) -> None:
     assert left(world, schedule) == 1
 
 
+@pytest.mark.parametrize("limit", [2, 1])
+def test_a_schedule_that_has_made_all_its_runs_misses_nothing(world: World, limit: int) -> None:
+    schedule = world.create(cron="* * * * *", max_runs=2, misfire=Misfire(policy=Late.SKIP))
+    world.clock.set("09:02:30")
+    world.retime(schedule, replace(schedule.definition.timing, max_runs=limit))
+    world.clock.set("10:05:00")
+    assert world.tick().refused == {}
+    assert world.skipped(schedule) == []
+
+
 def test_the_last_run_of_a_complete_schedule_still_goes_out(depot: Depot) -> None:
     schedule = depot.schedule("https://127.0.0.1:9/", cron="* * * * *", max_runs=1, end_at=utc("09:01:30"))
     depot.world.clock.set("09:05:00")

@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from scheduler import planning
 from scheduler.runs import scheduled_for_of
 from scheduler.timing import Timing
 
+from tests.planning.test_backlog import so_often
 from tests.world import T0, World, utc
 
 
@@ -153,9 +155,21 @@ def test_a_calendar_that_the_database_refuses_is_left_alone_and_stops_no_other(w
     world.sql("update calendar set expression = '0 0 * * *' where id = :id", id=far.calendar_id)
     world.sql("update schedule set active_from = :at where id = :id", at=utc("2026-11-01T00:00:00+00:00"), id=far.id)
     world.clock.move(minutes=5)
-    plan = world.tick()
+    # Far more transactions than it takes, so that a tick which gets nowhere ends and fails.
+    plan = world.tick(more_time=so_often(50))
     assert list(plan.refused) == [far.calendar_id]
     assert "09:06:00" in world.planned(good)
+
+
+def test_a_transaction_takes_on_so_many_occurrences_and_leaves_the_other_calendars_to_the_next(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for step in range(2, 6):
+        world.create(cron=f"*/{step} * * * *")
+    world.clock.set("10:00:00")
+    monkeypatch.setattr(planning, "_OCCURRENCES", 20)
+    assert world.tick(more_time=so_often(2)).calendars == 1
+    assert world.tick().calendars == 3
 
 
 def test_a_planner_with_older_time_zone_data_leaves_a_calendar_alone(world: World) -> None:
@@ -189,7 +203,7 @@ def test_a_cursor_never_moves_back(world: World) -> None:
             ids=[schedule.calendar_id],
             next_fire_ats=[T0 + timedelta(seconds=2)],
             utc_offsets=[0],
-            horizon=T0 + timedelta(seconds=1),
+            ends=[T0 + timedelta(seconds=1)],
             tzdata_version="2026a",
         )
     assert moved == 0

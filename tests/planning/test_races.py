@@ -22,7 +22,7 @@ from scheduler.look_ahead import LOOK_AHEAD
 from scheduler.planning import plan
 from scheduler.schedules import Definition, Pause
 from scheduler.scheduling import Scheduling
-from scheduler.store.connection import Database
+from scheduler.store.connection import Database, Row, Transaction
 from scheduler.timing import Timing
 
 from tests.world import RETENTION, T0, Hands, World
@@ -244,7 +244,7 @@ def test_an_edit_while_the_ticks_transaction_is_open_waits_for_it(
                 ids=[row["id"]],
                 next_fire_ats=[world.clock.now + timedelta(minutes=3)],
                 utc_offsets=[0],
-                horizon=world.clock.now + LOOK_AHEAD,
+                ends=[world.clock.now + LOOK_AHEAD],
                 tzdata_version="2026a",
             )
         edited.result(timeout=30)
@@ -252,16 +252,26 @@ def test_an_edit_while_the_ticks_transaction_is_open_waits_for_it(
 
 
 def test_a_calendar_that_a_change_holds_is_passed_over_twice_and_then_waited_for(
-    world: World, connect: Callable[[], Database]
+    world: World, connect: Callable[[], Database], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schedule = world.create(cron="* * * * *")
     world.clock.set("09:05:30")
     holder = connect()
+    asked: list[str] = []
+    run = Transaction.run
+
+    def note(transaction: Transaction, block: str, **parameters: object) -> list[Row]:
+        asked.append(block)
+        return run(transaction, block, **parameters)
+
     with ThreadPoolExecutor(1) as threads:
         with holder.transaction() as transaction:
             transaction.run("schedules.lock_calendars", ids=[schedule.calendar_id])
+            monkeypatch.setattr(Transaction, "run", note)
             ticked = threads.submit(world.tick)
             wait_until(lambda: waiting_for_a_lock(world) == 1)
+            seen = [block.removeprefix("planning.") for block in asked if block.startswith("planning.")]
+            assert seen == [*("claim_calendars", "count_due") * 2, "bound_wait", "wait_for_calendars"]
         assert ticked.result(timeout=30).runs == 5
     assert world.planned(schedule)[-1] == "09:07:00"
 

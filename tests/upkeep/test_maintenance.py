@@ -34,6 +34,15 @@ def days(world: World, table: str = "job_run") -> list[date]:
     return [date.fromisoformat(row[0]) for row in rows]
 
 
+def test_after_months_without_maintenance_there_is_a_place_for_what_is_caught_up(world: World) -> None:
+    schedule = world.create(cron="0 12 * * *")
+    world.clock.set("2027-01-05T13:00:00+00:00")
+    upkeep(world)
+    assert days(world) == [date(2026, 12, 1) + timedelta(days=number) for number in range(35 + AHEAD.days + 1)]
+    assert world.tick(retention=timedelta(days=35)).refused == {}
+    assert len(world.planned(schedule)) == 35
+
+
 def test_partitions_stand_two_months_ahead_and_a_second_call_makes_none(world: World) -> None:
     assert upkeep(world).made > 0
     assert days(world)[-1] == T0.date() + AHEAD

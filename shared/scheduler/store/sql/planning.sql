@@ -46,11 +46,24 @@ where s.calendar_id = any(cast(:calendar_ids as bigint []))
 order by s.id
 for no key update
 
+-- name: weigh
+-- How many schedules may make runs of these calendars' occurrences, how many late ones at most one of them still runs, and the
+-- longest grace.
+select
+    s.calendar_id,
+    count(*) as schedules,
+    max(case s.misfire when 'all' then s.misfire_cap when 'latest' then 1 else 0 end) as cap,
+    max(s.misfire_grace_seconds) as grace_seconds
+from schedule as s
+where s.calendar_id = any(cast(:ids as bigint [])) and s.status = 'active' and coalesce(s.runs_left, 1) > 0
+group by s.calendar_id
+
 -- name: materialise
 -- Makes the runs of the given occurrences for the active schedules of their calendars (or for one of them), once each.
 -- A schedule's own occurrences are a slice of its calendar's sorted ones: those before position `first_in` lie before its
 -- window, those after `last_in` behind it, those up to `late_through` are later than its grace, and those up to `due_through`
--- are not to come. Its misfire policy says how many of those that are due may run, the newest ones; within the grace all do.
+-- are not to come. Its misfire policy says how many of those that are due may run, the newest ones, of which `later_due` are
+-- behind this stretch (:later); within the grace all do.
 -- What is left, and all that is older than :oldest, becomes one skipped range. A limited schedule makes the first `runs_left` of
 -- the rest, and what it really made is taken off. `room`: the seconds from an occurrence to the next, less one.
 with span as materialized (
@@ -91,7 +104,11 @@ placed as not materialized (
             cast(:now as timestamptz) - make_interval(secs => s.misfire_grace_seconds) - interval '1 microsecond', span.instants
         ) as late_through,
         width_bucket(cast(:now as timestamptz), span.instants) as due_through,
-        width_bucket(cast(:oldest as timestamptz) - interval '1 microsecond', span.instants) as forgotten_through
+        width_bucket(cast(:oldest as timestamptz) - interval '1 microsecond', span.instants) as forgotten_through,
+        case
+            when s.end_at is null then cardinality(cast(:later as timestamptz []))
+            else width_bucket(s.end_at - interval '1 microsecond', cast(:later as timestamptz []))
+        end as later_due
     from span
     inner join schedule as s on span.calendar_id = s.calendar_id
     where s.status = 'active'
@@ -107,8 +124,9 @@ owed as not materialized (
             least(placed.forgotten_through, placed.last_in),
             least(
                 placed.late_through,
-                least(placed.due_through, placed.last_in)
-                - case placed.misfire when 'all' then placed.misfire_cap when 'latest' then 1 else 0 end
+                least(placed.due_through, placed.last_in) - greatest(
+                    case placed.misfire when 'all' then placed.misfire_cap when 'latest' then 1 else 0 end - placed.later_due, 0
+                )
             )
         ) as run_from
     from placed
@@ -190,8 +208,14 @@ made as (
         'schedule',
         :now
     from limited
-    cross join lateral
-        unnest(limited.instants, limited.id_prefixes, limited.rooms) with ordinality as o (scheduled_for, id_prefix, room, place)
+    -- Only those places are looked at: to go through all for each schedule would be a schedule's work for each late occurrence.
+    cross join lateral generate_series(limited.run_from + 1, limited.run_to) as p (place)
+    cross join lateral (
+        select
+            limited.instants [p.place] as scheduled_for,
+            limited.id_prefixes [p.place] as id_prefix,
+            limited.rooms [p.place] as room
+    ) as o
     cross join lateral (
         select
             case
@@ -220,7 +244,6 @@ made as (
                 )
             end as due_at
     ) as d
-    where o.place > limited.run_from and o.place <= limited.run_to
     on conflict (schedule_id, scheduled_for) do nothing
     returning schedule_id
 ),
@@ -242,14 +265,19 @@ select count(*) as made from made
 -- name: advance
 update calendar as c
 set
-    planned_through = :horizon,
+    planned_through = n.planned_through,
     next_fire_at = n.next_fire_at,
     utc_offset = n.utc_offset,
     tzdata_version = :tzdata_version
 from
-    unnest(cast(:ids as bigint []), cast(:next_fire_ats as timestamptz []), cast(:utc_offsets as integer []))
-        as n (id, next_fire_at, utc_offset)
-where c.id = n.id and c.planned_through < :horizon
+    unnest(
+        cast(:ids as bigint []),
+        cast(:ends as timestamptz []),
+        cast(:next_fire_ats as timestamptz []),
+        cast(:utc_offsets as integer [])
+    )
+        as n (id, planned_through, next_fire_at, utc_offset)
+where c.id = n.id and c.planned_through < n.planned_through
 
 -- name: set_aside
 update calendar as c
