@@ -1,4 +1,4 @@
-"""Runs that a pause holds: they wait for its end, but not for ever."""
+"""Runs that something holds: they wait for its end, but not for ever."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,10 @@ _PAGE = 1_000
 
 
 def expire_held(database: Database, clock: Clock, *, more_time: Callable[[], bool]) -> int:
-    """Ends what a pause or a disabled schedule has held for longer than its retry policy may last; returns how many runs.
+    """Ends what has been held for longer than its retry policy may last, whoever holds it; returns how many runs.
 
-    Each ends as failed, expired, with its event: a pause of weeks must not end in a flood of what nobody wants any more.
+    Each ends as failed, expired, with its event: a pause or an outage of weeks must not end in a flood of what nobody wants
+    any more.
     """
     total = 0
     while more_time():

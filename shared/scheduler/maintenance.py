@@ -27,7 +27,7 @@ class Upkeep:
 def maintain(database: Database, clock: Clock, *, retention: timedelta, more_time: Callable[[], bool]) -> Upkeep:
     """Makes the partitions ahead, then drops the days older than the retention, each in a transaction of its own.
 
-    Answers that idempotency keys no longer repeat go too.
+    Answers that idempotency keys no longer repeat go too, and what is kept of endpoints that are well.
     """
     with database.transaction() as transaction:
         today = clock(transaction).date()
@@ -36,6 +36,7 @@ def maintain(database: Database, clock: Clock, *, retention: timedelta, more_tim
         made = row["made"]
         days = transaction.run("maintenance.days_before", first_kept=today - retention)
         forget(transaction, clock)
+        transaction.change("maintenance.forget_endpoints", now=clock(transaction))
     dropped, expired, kept = 0, 0, list[str]()
     for row in days:
         if not more_time():

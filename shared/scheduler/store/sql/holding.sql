@@ -1,19 +1,34 @@
 -- name: expire
--- Held runs that are older than their policy lasts. Theirs is the state in which the claim leaves what it holds: planned.
-with due as (
-    select r.id, r.scheduled_for
+-- What is held for longer than its policy lasts, whoever holds it: a pause, a suspension, a breaker, an earlier run. Theirs is the
+-- state in which the claim leaves what it holds: planned. Two halves, since each has an index of its own.
+with held as (
+    select r.id, r.scheduled_for, coalesce(r.redelivered_at, r.due_at) as counts_from, s.retry
     from job_run as r
     inner join schedule as s on r.schedule_id = s.id
+    inner join tenant as t on r.tenant_id = t.id
     where r.state = 'planned'
-        and r.trigger = 'schedule'
-        and r.redelivered_at is null
         and r.held_by is null
         and r.scheduled_for <= :now
         and r.next_attempt_at <= :now
-        and r.due_at <= cast(:now as timestamptz) - make_interval(
-            secs => coalesce(cast(s.retry ->> 'max_age_seconds' as double precision), :default_age_seconds)
+        and (
+            t.status = 'suspended'
+            or held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now)
         )
-        and (s.status in ('paused', 'disabled') or (r.scheduled_for < s.held_until and s.held_until > :now))
+    union all
+    select r.id, r.scheduled_for, coalesce(r.redelivered_at, r.due_at) as counts_from, s.retry
+    from job_run as r
+    inner join schedule as s on r.schedule_id = s.id
+    where r.state = 'planned' and r.held_by is not null and r.scheduled_for <= :now and r.next_attempt_at <= :now
+),
+
+due as (
+    select r.id, r.scheduled_for
+    from job_run as r
+    inner join held on r.id = held.id and r.scheduled_for = held.scheduled_for
+    where r.state = 'planned'
+        and held.counts_from <= cast(:now as timestamptz) - make_interval(
+            secs => coalesce(cast(held.retry ->> 'max_age_seconds' as double precision), :default_age_seconds)
+        )
     order by r.id
     limit :most
     for no key update of r skip locked

@@ -16,6 +16,26 @@ from partition
 where to_date(right(partition.name, 8), 'YYYYMMDD') < cast(:first_kept as date)
 order by 1
 
+-- name: forget_endpoints
+-- A row says what failed: it goes when the endpoint has been well for a day, or when no schedule posts to it any more.
+with forgotten as (
+    select e.tenant_id, e.origin
+    from endpoint as e
+    where e.window_started_at <= cast(:now as timestamptz) - interval '1 day'
+        and (
+            (e.state = 'closed' and e.failing_since is null)
+            or not exists (
+                select from schedule as s where s.tenant_id = e.tenant_id and s.origin = e.origin and s.status <> 'deleted'
+            )
+        )
+    order by e.tenant_id, e.origin
+    for update of e skip locked
+)
+
+delete from endpoint as e
+using forgotten as f
+where e.tenant_id = f.tenant_id and e.origin = f.origin
+
 -- name: bound_wait
 set local lock_timeout = '2s'
 
