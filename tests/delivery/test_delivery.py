@@ -162,6 +162,17 @@ def test_a_result_after_the_lease_counts_while_nobody_else_has_claimed_the_run(d
     assert depot.run(run_id)["state"] == "succeeded"
 
 
+def test_an_outcome_whose_commit_was_carried_out_but_not_answered_counts_once(depot: Depot) -> None:
+    """The worker that heard nothing records it again: of a policy's attempts it burns one, and one event tells of it."""
+    run_id = depot.one_run("http://127.0.0.1:9/")
+    [lease] = depot.claim(run_id).leases
+    failed = settle(lease, replace(OK_ANSWER, status=503), started_at=T0, now=T0, receives=1)
+    assert record_now(depot, failed) == {run_id}
+    assert record_now(depot, failed) == set()
+    assert depot.run(run_id)["failures"] == 1
+    assert depot.events() == ["schedule.run.retrying"]
+
+
 def test_the_database_refuses_a_second_claim_in_the_same_instant(depot: Depot) -> None:
     """le-03: a time as a fencing token collides within a millisecond; a count does not."""
     run_id = depot.one_run("http://127.0.0.1:9/")

@@ -66,8 +66,8 @@ def stays_silent_in_the_body(peer: Peer, _: Received) -> None:
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param(drips_body, id="ht-01"),
-        pytest.param(drips_headers, id="ht-02"),
+        drips_body,
+        drips_headers,
         drips_status_line,
         drips_chunks,
         drips_interim_answers,
@@ -79,6 +79,41 @@ def test_a_receiver_can_not_hold_an_attempt_beyond_its_deadline(
     client: Client, receiver: MakeReceiver, script: Callable[[Peer, Received], None]
 ) -> None:
     timed_out(client, receiver(script).url())
+
+
+def sends_eight_bytes(peer: Peer, _: Received) -> None:
+    peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n")
+    peer.drip(b"x" * 8, every=0.5)
+
+
+def sends_six_header_lines(peer: Peer, _: Received) -> None:
+    peer.send(b"HTTP/1.1 200 OK\r\n")
+    for _line in range(6):
+        if not peer.stopped.wait(0.5):
+            peer.send(b"X-Slow: 1\r\n")
+    peer.send(b"\r\n")
+
+
+@pytest.mark.parametrize(
+    "script", [pytest.param(sends_eight_bytes, id="ht-01"), pytest.param(sends_six_header_lines, id="ht-02")]
+)
+def test_two_seconds_are_two_seconds_however_often_a_byte_comes(
+    client: Client, receiver: MakeReceiver, script: Callable[[Peer, Received], None]
+) -> None:
+    """Every half second something arrives, so that no time-out of a single read would ever end it."""
+    listening = receiver(script)
+    # A busy machine may come late once.
+    took = [_seconds(client, listening.url(), deadline=2) for _ in range(2)]
+    assert 2 <= min(took) <= 2.2
+
+
+def _seconds(client: Client, url: str, *, deadline: float) -> float:
+    begun = time.monotonic()
+    result = client.post(post_to(url), deadline_seconds=deadline)
+    took = time.monotonic() - begun
+    assert isinstance(result, Failure), result
+    assert result.stage is Stage.TIMEOUT
+    return took
 
 
 def test_a_receiver_that_does_not_read_the_request_is_cut_at_the_deadline(client: Client) -> None:

@@ -52,6 +52,38 @@ def test_an_answer_whose_body_ends_with_the_connection_is_whole(client: Client, 
     assert result.body_excerpt == b"ok"
 
 
+@pytest.mark.parametrize("length", ["two", "-1"])
+def test_a_length_that_is_none_costs_no_wait_for_the_end_of_the_connection(
+    client: Client, receiver: MakeReceiver, length: str
+) -> None:
+    """The receiver keeps the connection open, and the attempt would else wait for all of its deadline."""
+    result = post(client, receiver(says(f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nok".encode())))
+    assert isinstance(result, Failure)
+    assert result.stage is Stage.READ
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        pytest.param(b"Content-Length: 2\r\n\r\nok", id="a length"),
+        pytest.param(b"Content-Length: 2\r\nContent-Length: 2\r\n\r\nok", id="the same length twice"),
+        pytest.param(
+            b"Content-Length: 99\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nX: y\r\n\r\n", id="chunks"
+        ),
+    ],
+)
+@pytest.mark.parametrize(
+    "before", [b"", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 3]
+)
+def test_honest_framings_are_all_read_to_their_end(
+    client: Client, receiver: MakeReceiver, before: bytes, framing: bytes
+) -> None:
+    listening = receiver(says(before + b"HTTP/1.1 200 OK\r\n" + framing))
+    results = [post(client, listening) for _ in range(2)]
+    assert [result.body_excerpt for result in results if isinstance(result, Answer)] == [b"ok", b"ok"]
+    assert listening.connections == 1
+
+
 def test_headers_keep_their_spelling_and_repetitions(client: Client, receiver: MakeReceiver) -> None:
     wire = b"HTTP/1.1 200 OK\r\nX-B: 1\r\nX-A: \xe9\r\nX-B: 2\r\nContent-Length: 0\r\n\r\n"
     result = post(client, receiver(says(wire)))
@@ -67,7 +99,13 @@ def test_headers_keep_their_spelling_and_repetitions(client: Client, receiver: M
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n", id="no end of the head"),
         pytest.param(b"HTTP/1.1 200", id="half a status line"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", id="half a body"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nok", id="a length below zero"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1_0\r\n\r\n0123456789", id="a length that only Python reads"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: two\r\n\r\nok", id="a length in words"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\nok", id="a length without end"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 5\r\n\r\nokokok", id="two lengths"),
         pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\na\r\nhalf", id="half a chunk"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nok", id="a chunk below zero"),
         pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", id="no chunk size"),
         pytest.param(b"SSH-2.0-OpenSSH_9.9\r\n", id="another protocol"),
         pytest.param(b"HTTP/1.1 099 Low\r\n\r\n", id="a status below 100"),

@@ -103,6 +103,7 @@ def test_a_receiver_can_say_that_no_retry_will_help(status: int, value: str, out
         ("0", 0),
         ("120", 120),
         (" 120 ", 120),
+        ("0" * 40 + "12", 12),
         ("999999999", 999999999),
         ("9" * 500, 9999999999),
         ("Fri, 01 Jan 2027 00:02:00 GMT", 120),

@@ -1,6 +1,7 @@
 """urllib3's connections and pools, changed to dial judged addresses and to tell an exchange how far it came."""
 
 import http.client
+import re
 import socket
 import time
 from typing import Any
@@ -13,8 +14,14 @@ from scheduler.http.exchange import BODY_WIRE_BYTES, Exchange, current
 from scheduler.http.sockets import ArmedSocket
 from scheduler.webhook.outcome import Stage
 
+_LENGTH = re.compile(r"[0-9]{1,18}")
 # A connection that is never idle would else keep an address that DNS has long moved away from.
 LIFE_SECONDS = 300.0
+
+
+def _is_length(value: str) -> bool:
+    """Whether each of the field's values is a number of bytes; http.client passes over others, and takes 1_0 for ten."""
+    return all(_LENGTH.fullmatch(part.strip()) for part in value.split(","))
 
 
 class _FinalResponse(http.client.HTTPResponse):
@@ -72,6 +79,10 @@ class JudgedConnection(HTTPConnection):
             # http.client takes the end of the stream for the end of the head: half a head would be a whole 200.
             response.close()
             raise ConnectionError("the stream ended inside the response's head")
+        if not response.chunked and not all(map(_is_length, response.headers.getlist("Content-Length"))):
+            # Its end can't be known (RFC 9112 §6.3): waiting for the stream's would take the whole deadline.
+            response.close()
+            raise ConnectionError("the answer's Content-Length is no length")
         exchange.budget = BODY_WIRE_BYTES
         return response
 

@@ -128,7 +128,8 @@ def parse_retry_after(value: str, *, now: datetime) -> timedelta | None:
     text = value.strip()
     if text.isascii() and text.isdecimal():
         # Ten digits are three centuries: more would overflow a timedelta and says the same.
-        return timedelta(seconds=int(text[-10:] if len(text) <= 10 else "9" * 10))
+        digits = text.lstrip("0") or "0"
+        return timedelta(seconds=int(digits if len(digits) <= 10 else "9" * 10))
     moment = _http_date(text)
     if moment is None or moment <= now:
         return None

@@ -340,7 +340,16 @@ seen as (
     select r.id, r.scheduled_for
     from job_run as r
     inner join outcome as o on r.id = o.id and r.scheduled_for = o.scheduled_for and r.attempt = o.attempt
-    where r.state in ('planned', 'queued', 'delivering') and r.scheduled_for between :earliest and :latest
+    where r.state in ('planned', 'queued', 'delivering')
+        and r.scheduled_for between :earliest and :latest
+        -- Recorded before, by a statement whose answer was lost: a failure counts once.
+        and not exists (
+            select from attempt as a
+            where a.run_id = o.id
+                and a.scheduled_for = o.scheduled_for
+                and a.scheduled_for between :earliest and :latest
+                and a.attempt = o.attempt
+        )
     order by r.id
     for no key update of r
 ),
