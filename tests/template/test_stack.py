@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.template.reading import Resolved, environments, lint
+from tests.template.reading import Resolved, environments, granted, lint
 
 _FUNCTIONS = {"Admin", "Api", "Authorizer", "DeadLetter", "Delivery", "Maintenance", "Migrate", "Planner"}
 # AWS: a function's resource policy, in bytes.
@@ -233,3 +233,13 @@ def test_what_holds_secrets_or_data_outlives_the_stack(fresh: Resolved) -> None:
     assert policies["SigningKey"] == "RetainExceptOnCreate"
     kept = {name for name, policy in policies.items() if policy not in (None, "Delete")}
     assert kept == {"DatabaseInstance", "SigningKey", "EgressAddressA", "ApiLogRole", "ApiLogAccount"}
+
+
+def test_a_stack_that_takes_over_a_database_decrypts_with_its_key_and_makes_none(transformed: dict[str, Any]) -> None:
+    stack = Resolved(transformed, {"SigningKeyArn": "arn:key"})
+    assert not stack.of_type("AWS::KMS::Key")
+    assert {variables["SIGNING_KEY_ID"] for variables in _variables(stack).values()} == {"arn:key"}
+    keys = {
+        resource for name in _FUNCTIONS for action, resource in granted(stack, f"{name}Function") if "kms:" in action
+    }
+    assert keys == {"arn:key"}
