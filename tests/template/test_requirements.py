@@ -26,6 +26,16 @@ def test_every_requirement_is_one_version_with_hashes(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", _PINNED)
+def test_every_package_that_we_chose_has_its_reason_in_a_decision(path: str) -> None:
+    reasons = " ".join(page.read_text() for page in (_PROJECT / "docs" / "decisions").glob("*.md")).lower()
+    lines = (_PROJECT / path).with_suffix(".in").read_text().splitlines()
+    chosen = [line.partition("[")[0] for line in lines if line and not line.startswith(("-", "#"))]
+    assert chosen
+    # A name inside another's, such as httpx in httpx2, is no reason.
+    assert [name for name in chosen if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", reasons)] == []
+
+
+@pytest.mark.parametrize("path", _PINNED)
 def test_no_file_says_where_packages_come_from(path: str) -> None:
     text = (_PROJECT / path).read_text()
     assert not re.search(r"https?://|file:/|--(extra-)?index-url|--find-links|--trusted-host", text)
