@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from scheduler.aws.keys import Keys, KeyUnavailable
+from scheduler.errors import InvalidInput
 from scheduler.http.client import Client
 from scheduler.leases import Lease
 from scheduler.recording import Logged, Settlement
@@ -121,7 +122,20 @@ def _end(
 
 
 def _untried(lease: Lease, started_at: datetime, receives: int) -> Settlement:
-    """Nothing was sent, so nothing counts: not as an attempt of the policy, and not as a claim without an outcome."""
+    """Nothing was sent, so nothing counts: not as an attempt of the policy, and not as a claim without an outcome.
+
+    It does not go on for ever all the same: the policy's age ends it.
+    """
+    if started_at - lease.counts_from >= lease.retry.max_age:
+        return Settlement(
+            lease=lease,
+            state=State.FAILED,
+            reason=Reason.EXPIRED,
+            next_attempt_at=lease.next_attempt_at,
+            started_at=started_at,
+            logged=None,
+            result=None,
+        )
     return Settlement(
         lease=lease,
         state=State.QUEUED if _waits_in_queue(_KEY_TROUBLE_WAIT, receives) else State.PLANNED,
@@ -142,5 +156,13 @@ def _request(lease: Lease, keys: Keys, now: datetime) -> OutboundRequest:
         headers=lease.headers,
         body=lease.body,
     )
-    secrets = [SigningSecret.parse(keys.decrypt(lease.tenant_id, secret)) for secret in lease.secrets]
-    return build_request(delivery, secrets=secrets, now=now)
+    return build_request(delivery, secrets=_secrets(lease, keys), now=now)
+
+
+def _secrets(lease: Lease, keys: Keys) -> list[SigningSecret]:
+    if not lease.secrets:
+        raise KeyUnavailable("its tenant has no signing secret")
+    try:
+        return [SigningSecret.parse(keys.decrypt(lease.tenant_id, secret)) for secret in lease.secrets]
+    except InvalidInput as error:
+        raise KeyUnavailable("what was stored is no signing secret") from error

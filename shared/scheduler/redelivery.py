@@ -1,5 +1,6 @@
 """By hand: a run that ended is delivered again, one that has not ended is cancelled. The idempotency key stays the same."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -56,7 +57,7 @@ class Redelivery:
         """
         with self.database.transaction() as transaction:
             run = _lock(transaction, tenant_id, run_id, only)
-            if not self._change(transaction, "redelivery.redeliver", tenant_id, run_id):
+            if not self._redeliver(transaction, tenant_id, {run_id: run.scheduled_for}, list(Ended)):
                 deleted = run.state in (State.FAILED, State.SUCCEEDED)
                 raise Conflict(
                     "its schedule is deleted" if deleted else f"it is {run.state}, neither failed nor succeeded"
@@ -77,8 +78,9 @@ class Redelivery:
             matched = transaction.run("redelivery.count", **words)[0]["matched"]
             if dry_run or not matched:
                 return Redelivered(matched=matched, redelivered=0)
-            now = self.clock(transaction)
-            done = transaction.change("redelivery.redeliver_many", most=MOST_AT_ONCE, now=now, **words)
+            rows = transaction.run("redelivery.matching", most=MOST_AT_ONCE, **words)
+            found = {row["id"]: row["scheduled_for"] for row in rows}
+            done = self._redeliver(transaction, tenant_id, found, [wanted.state])
         return Redelivered(matched=matched, redelivered=done)
 
     def cancel(self, tenant_id: UUID, run_id: UUID, *, only: Precondition = ANYHOW) -> None:
@@ -88,14 +90,22 @@ class Redelivery:
         """
         with self.database.transaction() as transaction:
             state = _lock(transaction, tenant_id, run_id, only).state
-            if not self._change(transaction, "redelivery.cancel", tenant_id, run_id):
+            now, at = self.clock(transaction), _scheduled_for(run_id)
+            if not transaction.run("redelivery.cancel", tenant_id=tenant_id, id=run_id, scheduled_for=at, now=now):
                 busy = state is State.DELIVERING
                 raise Conflict("it is being delivered at this moment; try again" if busy else f"it is {state} already")
 
-    def _change(self, transaction: Transaction, block: str, tenant_id: UUID, run_id: UUID) -> bool:
-        now = self.clock(transaction)
-        scheduled_for = _scheduled_for(run_id)
-        return bool(transaction.run(block, tenant_id=tenant_id, id=run_id, scheduled_for=scheduled_for, now=now))
+    def _redeliver(
+        self, transaction: Transaction, tenant_id: UUID, found: Mapping[UUID, datetime], states: Sequence[Ended]
+    ) -> int:
+        return transaction.change(
+            "redelivery.redeliver",
+            tenant_id=tenant_id,
+            ids=list(found),
+            scheduled_for=list(found.values()),
+            states=[state.value for state in states],
+            now=self.clock(transaction),
+        )
 
 
 def _scheduled_for(run_id: UUID) -> datetime:

@@ -219,6 +219,34 @@ def test_five_claims_in_a_row_without_an_outcome_and_only_they_poison_a_run(depo
     assert depot.events()[-1] == "schedule.run.failed"
 
 
+def test_keys_that_stay_away_hold_a_run_no_longer_than_its_policy_lasts(depot: Depot) -> None:
+    run_id = depot.one_run("http://127.0.0.1:9/")
+    depot.world.sql("update signing_secret set ciphertext = 'nobodys'")
+    depot.world.clock.move(hours=23, minutes=59)
+    depot.deliver(run_id)
+    assert depot.run(run_id)["state"] == "queued"
+    depot.world.clock.move(minutes=1)
+    assert depot.deliver(run_id) == []
+    assert (depot.run(run_id)["state"], depot.run(run_id)["reason"]) == ("failed", "expired")
+    assert depot.events() == ["schedule.run.failed"]
+    assert depot.world.sql("select count(*) from attempt") == [[0]], "nothing was ever sent"
+
+
+@pytest.mark.parametrize("stored", ["none", "not a secret"])
+def test_a_tenant_whose_secret_is_missing_or_unreadable_does_not_take_its_neighbours(
+    depot: Depot, keys: Keys, stored: str
+) -> None:
+    run_id = depot.one_run("http://127.0.0.1:9/")
+    if stored == "none":
+        depot.world.sql("delete from signing_secret")
+    else:
+        junk = keys.encrypt(depot.world.tenant_id, "whsec_no")
+        depot.world.sql("update signing_secret set ciphertext = :c", c=junk)
+    assert depot.deliver(run_id) == [str(run_id)]
+    run = depot.run(run_id)
+    assert (run["state"], run["failures"], run["unrecorded"]) == ("queued", 0, 0)
+
+
 def test_keys_that_are_away_burn_neither_an_attempt_nor_a_claim(depot: Depot, keys: Keys) -> None:
     with Receiver() as receiver:
         run_id = depot.one_run(receiver.url())

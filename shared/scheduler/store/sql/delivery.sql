@@ -298,7 +298,7 @@ left join schedule_version as v on d.schedule_id = v.schedule_id and d.body_vers
 -- name: record
 -- The outcomes of a batch's attempts, each guarded by its fencing token: a stale worker's result changes no run, though what
 -- it did is logged. A lease that ran out does not void a result while nobody has claimed the run since. Without an outcome
--- nothing was tried: the lease is given back, and neither an attempt nor an event is made of it.
+-- nothing was tried: the lease is given back, no attempt is made of it, and an event only where its age has ended the run.
 -- Whoever ends a run that others of its schedule wait for wakes the next of them, here and for good: where nobody lives to send
 -- it, the planner does. The events are the caller's to publish until :held_until.
 with outcome as (
@@ -388,7 +388,7 @@ announced as (
     insert into outbox (id, type, tenant_id, detail, created_at, held_until)
     select
         gen_random_uuid(),
-        'schedule.run.' || o.outcome,
+        'schedule.run.' || coalesce(o.outcome, 'failed'),
         changed.tenant_id,
         jsonb_strip_nulls(jsonb_build_object(
             'schedule_id', changed.schedule_id, 'run_id', changed.id, 'scheduled_for', changed.scheduled_for,
@@ -399,7 +399,7 @@ announced as (
         :held_until
     from changed
     inner join outcome as o on changed.id = o.id
-    where o.outcome is not null
+    where o.outcome is not null or changed.state = 'failed'
     returning id, type, tenant_id, detail
 ),
 
