@@ -7,11 +7,10 @@ from answers import answer, run_document, schedule_document
 from parts import Parts, Request
 from response import Response
 from scheduler.history import Trigger
-from scheduler.listing import RunFilter, ScheduleFilter, find_runs, find_schedules
+from scheduler.listing import RunFilter, find_runs, find_schedules
 from scheduler.runs import State
-from scheduler.schedules import Status
+from scheduler.schedule_filter import LISTED, ScheduleFilter
 
-_STATUSES = tuple(status for status in Status if status is not Status.DELETED)
 _SCHEDULE_FILTERS = ("status", "label", "name_prefix", "next_run_from", "next_run_until")
 _RUN_FILTERS = ("status", "trigger", "scheduled_from", "scheduled_until")
 
@@ -20,13 +19,21 @@ def list_schedules(parts: Parts, request: Request) -> Response:
     query = request.query
     limit, after = queries.page(query, queries.OLDEST, also=_SCHEDULE_FILTERS)
     wanted = ScheduleFilter(
-        statuses=queries.choices(query, "status", _STATUSES),
+        statuses=queries.choices(query, "status", LISTED),
         labels=queries.labels(query),
         name_prefix=query.get("name_prefix"),
         next_run_from=queries.instant(query, "next_run_from"),
         next_run_until=queries.instant(query, "next_run_until"),
     )
-    found = find_schedules(parts.scheduling, parts.history, request.tenant_id, wanted, after=after, most=limit)
+    found = find_schedules(
+        parts.scheduling,
+        parts.history,
+        request.tenant_id,
+        wanted,
+        after=after,
+        most=limit,
+        more_time=request.more_time,
+    )
     documents = [schedule_document(schedule, outlook) for schedule, outlook in found.schedules]
     return answer(200, {"schedules": documents, "next_cursor": found.last and queries.cursor(*found.last)})
 

@@ -1,45 +1,22 @@
 """Lists of a tenant's schedules and runs, filtered, a page at a time."""
 
-import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from uuid import UUID
 
 from scheduler.history import History, Outlook, Run, Trigger
 from scheduler.runs import State
-from scheduler.schedules import Schedule, Status
+from scheduler.schedule_filter import ScheduleFilter
+from scheduler.schedules import Schedule
 from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Database
 
-# Schedules that one call looks at: when each fires next is computed, not stored.
-_LOOKED_AT = 1_000
+# Bytes of payloads in one page: an answer of the function has room for 6 MB, in which each quotation mark counts twice.
+_ROOM = 2**20
 
 type Keyset = tuple[datetime, UUID]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScheduleFilter:
-    """Which schedules are meant: all conditions together. `next_run` in [from, until); None is any."""
-
-    statuses: Collection[Status]
-    labels: Mapping[str, str]
-    name_prefix: str | None = None
-    next_run_from: datetime | None = None
-    next_run_until: datetime | None = None
-
-    def holds(self, outlook: Outlook) -> bool:
-        """Whether a schedule that does this is meant, as far as that is not the database's to say."""
-        if outlook.status not in self.statuses:
-            return False
-        if self.next_run_from is None and self.next_run_until is None:
-            return True
-        upcoming = outlook.next_run_at
-        return (
-            upcoming is not None
-            and (self.next_run_from is None or upcoming >= self.next_run_from)
-            and (self.next_run_until is None or upcoming < self.next_run_until)
-        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,35 +28,38 @@ class Found:
 
 
 def find_schedules(
-    scheduling: Scheduling, history: History, tenant_id: UUID, wanted: ScheduleFilter, *, after: Keyset, most: int
+    scheduling: Scheduling,
+    history: History,
+    tenant_id: UUID,
+    wanted: ScheduleFilter,
+    *,
+    after: Keyset,
+    most: int,
+    more_time: Callable[[], bool],
 ) -> Found:
-    """At most `most` schedules behind the keyset, oldest first.
-
-    A thousand are looked at: a page may hold fewer than `most`, even none, and yet not be the last.
-    """
+    """At most `most` schedules behind the keyset, oldest first; fewer before the last page where there is no room or time."""
     found: list[tuple[Schedule, Outlook]] = []
-    seen = 0
     while True:
-        some = scheduling.list(
-            tenant_id,
-            after=after,
-            most=most + 1,
-            labels=json.dumps(dict(wanted.labels)),
-            name_prefix=wanted.name_prefix,
-        )
-        outlooks = history.outlooks(some[:most])
-        for schedule in some[:most]:
-            if wanted.holds(outlooks[schedule.id]):
-                found.append((schedule, outlooks[schedule.id]))
-            after = schedule.created_at, schedule.id
-            if len(found) == most:
-                more = schedule.id != some[-1].id
-                return Found(schedules=found, last=after if more else None)
-        seen += len(some)
+        some = scheduling.list(tenant_id, after=after, most=most + 1, wanted=wanted)
+        outlooks = history.outlooks(some)
+        found += [(each, outlooks[each.id]) for each in some if wanted.holds(outlooks[each.id].next_run_at)]
+        page = _page(found, most)
+        if len(page) < len(found):
+            return Found(schedules=page, last=_key(page[-1][0]))
         if len(some) <= most:
-            return Found(schedules=found, last=None)
-        if seen >= _LOOKED_AT:
-            return Found(schedules=found, last=after)
+            return Found(schedules=page, last=None)
+        after = _key(some[-1])
+        if not more_time():
+            return Found(schedules=page, last=after)
+
+
+def _page(found: list[tuple[Schedule, Outlook]], most: int) -> list[tuple[Schedule, Outlook]]:
+    sizes = accumulate(len(schedule.definition.payload or b"") for schedule, _ in found)
+    return [each for each, size in zip(found, sizes, strict=True) if size <= _ROOM][:most]
+
+
+def _key(schedule: Schedule) -> Keyset:
+    return schedule.created_at, schedule.id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,6 +15,7 @@ from scheduler.changes import Overtaken, Wanted, carry_out, plan_ahead
 from scheduler.errors import Conflict, NotFound
 from scheduler.limits import make_room
 from scheduler.preconditions import ANYHOW, Precondition
+from scheduler.schedule_filter import EVERY_SCHEDULE, ScheduleFilter
 from scheduler.schedules import Change, Definition, DisablingOrder, Pause, Schedule, Status
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database
@@ -71,10 +72,12 @@ class Scheduling:
         *,
         after: tuple[datetime, UUID],
         most: int,
-        labels: str = "{}",
-        name_prefix: str | None = None,
+        wanted: ScheduleFilter = EVERY_SCHEDULE,
     ) -> list[Schedule]:
-        """At most `most` schedules created after the keyset, oldest first, that carry all labels of a JSON object."""
+        """At most `most` schedules created after the keyset, oldest first.
+
+        Where a next run in some range is wanted, some may have another: when each fires is computed, not stored.
+        """
         with self.database.transaction() as transaction:
             rows = transaction.run(
                 "schedules.list",
@@ -82,8 +85,8 @@ class Scheduling:
                 after_at=after[0],
                 after_id=after[1],
                 most=most,
-                labels=labels,
-                name_prefix=name_prefix,
+                now=self.clock(transaction),
+                **wanted.columns(),
             )
         return [Schedule.from_row(row) for row in rows]
 

@@ -1,5 +1,6 @@
 """Schedules and runs are found by what they are, do and are called."""
 
+import itertools
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,15 +10,20 @@ from tests.api.client import Client
 from tests.world import World
 
 
-def names(client: Client, **query: str) -> list[str]:
-    """The names of all schedules that a query finds, over all its pages."""
-    found: list[str] = []
+def pages(client: Client, **query: str) -> list[list[dict[str, Any]]]:
+    """All pages of the schedules that a query finds."""
+    found: list[list[dict[str, Any]]] = []
     while True:
         page = client.get("/v1/schedules", **query).document
-        found += [schedule["name"] for schedule in page["schedules"]]
+        found.append(page["schedules"])
         if page["next_cursor"] is None:
             return found
         query["cursor"] = page["next_cursor"]
+
+
+def names(client: Client, **query: str) -> list[str]:
+    """The names of all schedules that a query finds, over all its pages."""
+    return [schedule["name"] for page in pages(client, **query) for schedule in page]
 
 
 @pytest.fixture
@@ -57,6 +63,61 @@ def test_schedules_are_found_by_all_filters_together(
     client: Client, some: None, query: dict[str, str], expected: list[str], limit: str
 ) -> None:
     assert names(client, limit=limit, **query) == expected
+
+
+def various(client: Client, world: World) -> None:
+    """Schedules whose next runs the database alone can't tell: in other windows, at their ends, planned ahead, or behind."""
+    fields: tuple[dict[str, Any], ...] = (
+        {"cron": "* * * * *"},
+        {"cron": "* * * * *", "start_at": "2026-12-01T12:00:00Z"},
+        {"cron": "0 12 * * *", "end_at": "2026-12-01T11:00:00Z"},
+        {"cron": "0 * * * *", "start_at": "2026-12-02T00:30:00Z"},
+        {"cron": "2 9 * * *", "max_runs": 1},
+        {"cron": "5 9 * * *", "max_runs": 1},
+        {"rate": "90 seconds", "end_at": "2026-12-01T09:04:00Z"},
+        {"at": "2026-12-01T09:01:30"},
+        {"at": "2027-06-01T00:00:00", "timezone": "Europe/Berlin"},
+        {"cron": "0 0 * * *", "exclude": {"dates": ["2026-12-02"]}},
+    )
+    for number, each in enumerate(fields):
+        made = client.create(name=f"s{number}", **each)
+        other = client.create(name=f"paused{number}", **each)
+        for one, pause in ((made, None), (other, {"until": "2026-12-01T09:03:00Z"}), (client.create(**each), {})):
+            if pause is not None:
+                client.post(f"/v1/schedules/{one['id']}/pause", pause)
+        world.clock.move(milliseconds=100)
+
+
+@pytest.mark.parametrize("ticks", [True, False])
+def test_the_next_run_of_every_schedule_is_found_at_any_time_and_pages_are_full(
+    client: Client, world: World, ticks: bool
+) -> None:
+    various(client, world)
+    moments = ["2026-12-01T09:00:00", "2026-12-01T09:01:30", "2026-12-01T09:02:01", "2026-12-01T09:05:00"]
+    moments += ["2026-12-01T12:00:00", "2026-12-02T00:00:00", "2026-12-02T01:00:01", "2027-01-01T00:00:00"]
+    for now in ("09:00:30", "09:01:59", "09:02:00", "09:03:30", "09:10:00"):
+        world.clock.set(now)
+        if ticks:
+            world.tick()
+        everything = [each for page in pages(client) for each in page]
+        for since, until in itertools.combinations([None, *moments, None], 2):
+            query = {name: f"{at}Z" for name, at in (("next_run_from", since), ("next_run_until", until)) if at}
+            found = pages(client, limit="3", **query)
+            expected = [
+                each["id"]
+                for each in everything
+                if not query or (each["next_run_at"] and (since or "") <= each["next_run_at"][:-1] < (until or "9"))
+            ]
+            assert [each["id"] for page in found for each in page] == expected, (now, query)
+            assert {len(page) for page in found[:-1]} <= {3}, (now, query)
+
+
+def test_a_page_has_room_for_payloads_of_any_size(client: Client) -> None:
+    for number in range(6):
+        client.create(name=f"{number}", payload='"' * 100_000)
+    found = pages(client)
+    assert [len(page) for page in found] == [5, 1]
+    assert sorted(each["name"] for page in found for each in page) == [f"{number}" for number in range(6)]
 
 
 @pytest.mark.parametrize(

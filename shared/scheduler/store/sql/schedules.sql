@@ -49,6 +49,9 @@ where s.id = :id and s.tenant_id = :tenant_id and s.status <> 'deleted'
 for no key update
 
 -- name: list
+-- `statuses` are those at :now, when a pause with an end may be over by itself. Where the next run must lie in a range, those
+-- are left out whose calendars rule it out: it is planned already, up to `planned_through`, or it is not before `next_fire_at`; and
+-- not behind that one, if that lies in the schedule's window.
 select
     s.id, s.tenant_id, s.name, s.status, s.version, s.timing, s.calendar_id, s.active_from, s.held_until, s.pause_reason,
     s.runs_left,
@@ -57,8 +60,29 @@ select
     s.payload_version, v.payload, s.created_at, s.updated_at
 from schedule as s
 inner join schedule_version as v on s.id = v.schedule_id and s.payload_version = v.version
+inner join calendar as c on s.calendar_id = c.id
 where s.tenant_id = :tenant_id
     and s.status <> 'deleted'
+    and case when s.status = 'active' and s.held_until > :now then 'paused' else s.status end = any(cast(:statuses as text []))
+    and (
+        not cast(:has_next_run as boolean)
+        or (
+            s.status = 'active'
+            and s.active_from < :next_run_until
+            and coalesce(s.end_at, 'infinity') > :next_run_from
+            and (
+                c.next_fire_at < :next_run_until
+                or (c.planned_through > :now and c.planned_through >= :next_run_from)
+            )
+            and (
+                c.next_fire_at is null
+                or c.next_fire_at >= :next_run_from
+                or c.next_fire_at <= :now
+                or c.next_fire_at < s.active_from
+                or c.next_fire_at >= coalesce(s.end_at, 'infinity')
+            )
+        )
+    )
     and (s.created_at, s.id) > (:after_at, cast(:after_id as uuid))
     and s.labels @> cast(:labels as jsonb)
     and (cast(:name_prefix as text) is null or starts_with(s.name, :name_prefix))
