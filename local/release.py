@@ -49,6 +49,21 @@ def deploy(endpoint: Endpoint, parameters: Mapping[str, str]) -> None:
             words=["--config-env", "local", "--stack-name", STACK, "--parameter-overrides", *overrides],
         )
     roles.allow_batches(endpoint)
+    _give_gateway_responses(endpoint)
+
+
+def _give_gateway_responses(endpoint: Endpoint) -> None:
+    """What the API says by itself: AWS reads it out of the API's body, the local endpoint takes it by its own call alone."""
+    cloudformation, gateway, deployed = (
+        endpoint.client("cloudformation"),
+        endpoint.client("apigateway"),
+        outputs(endpoint),
+    )
+    template = cloudformation.get_template(StackName=STACK, TemplateStage="Processed")["TemplateBody"]
+    body = template["Resources"]["Api"]["Properties"]["Body"]
+    for kind, response in body["x-amazon-apigateway-gateway-responses"].items():
+        gateway.put_gateway_response(restApiId=deployed["ApiId"], responseType=kind, **response)
+    gateway.create_deployment(restApiId=deployed["ApiId"], stageName=deployed["ApiUrl"].rpartition("/")[2])
 
 
 def outputs(endpoint: Endpoint) -> dict[str, str]:

@@ -18,18 +18,20 @@ from scheduler.credentials import ApiKey, Credentials, Scope
 from scheduler.limits import usage
 from scheduler.signing_secrets import DEFAULT_OVERLAP, MAX_OVERLAP, SecretInForce, SigningSecrets, tag_of_all
 
+_KEYS = queries.page("keys")
 _KEY: dict[str, Judge] = {
-    "name": fields.text(1, 200),
+    "name": fields.name(1, 200),
     "scopes": fields.several(fields.choice(Scope), most=len(Scope)),
     "expires_at": fields.instant,
 }
 
 
 def list_keys(parts: Parts, request: Request) -> Response:
-    limit, after = queries.page(request.query, queries.OLDEST)
+    asked = queries.read(request.query, _KEYS)
+    limit, after = asked.get("limit", queries.DEFAULT_LIMIT), asked.get("cursor", queries.OLDEST)
     found = _credentials(parts).keys(request.tenant_id, after=after, most=limit + 1)
     shown = found[:limit]
-    last = queries.cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
+    last = queries.cursor("keys", shown[-1].created_at, shown[-1].id) if len(found) > limit else None
     return answer(200, {"keys": [_key(each) for each in shown], "next_cursor": last})
 
 

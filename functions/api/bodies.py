@@ -36,6 +36,8 @@ def _text(event: dict[str, Any]) -> str:
         text = data.decode()
     except (binascii.Error, UnicodeError):
         raise _refused("the body is not UTF-8") from None
+    if text.startswith("\ufeff"):
+        raise _refused("the body begins with a byte order mark (U+FEFF): leave it out")
     if len(data) > MAX_BYTES:
         raise BodyTooLarge(f"{len(data)} bytes; at most {MAX_BYTES} are taken")
     return text

@@ -76,9 +76,10 @@ def _is_label(key: str, text: object) -> bool:
     return bool(queries.LABEL_KEY.fullmatch(key) and isinstance(text, str) and queries.LABEL_VALUE.fullmatch(text))
 
 
+SCHEDULE_NAME = fields.name(1, 200)
 PAUSE: dict[str, Judge] = {"until": fields.instant, "reason": fields.text(1, MOST_REASON)}
 _JUDGES: dict[str, Judge] = {
-    "name": fields.text(1, 200),
+    "name": SCHEDULE_NAME,
     "description": fields.prose(1, 1000),
     "labels": labels,
     "cron": fields.checked(lambda text: spec.cron(text, "UTC")),

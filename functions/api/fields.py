@@ -76,6 +76,18 @@ def text(least: int, most: int) -> Judge:
     return judge
 
 
+def name(least: int, most: int) -> Judge:
+    """One line that is called: two names that differ only at their edges would be taken for one."""
+
+    def judge(value: object, pointer: str) -> str:
+        called: str = text(least, most)(value, pointer)
+        if called != called.strip():
+            raise refused(pointer, "must not begin or end with a space")
+        return called
+
+    return judge
+
+
 def prose(least: int, most: int) -> Judge:
     """Lines of so many characters together."""
 
@@ -106,9 +118,11 @@ def boolean(value: object, pointer: str) -> bool:
 
 
 def whole(least: int, most: int) -> Judge:
-    """A whole number in this range."""
+    """A whole number in this range; 5.0 and 5e0 are 5, as JSON Schema says."""
 
     def judge(value: object, pointer: str) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise refused(pointer, f"must be a whole number from {least} to {most}")
         return value

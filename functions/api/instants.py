@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from scheduler.errors import InvalidInput, Problem
 
 _TEXT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.0+)?(?:Z|[+-][0-9]{2}:[0-9]{2})", re.IGNORECASE
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.0+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])",
+    re.IGNORECASE,
 )
 # The years for which occurrences are computed.
 _FIRST, _END = datetime(1970, 1, 1, tzinfo=UTC), datetime(9900, 1, 1, tzinfo=UTC)

@@ -1,9 +1,13 @@
 """The routes that list schedules and runs, with their filters."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
+import fields
 import queries
 from answers import answer, run_document, schedule_document
+from fields import Judge
 from parts import Parts, Request
 from response import Response
 from scheduler.history import Trigger
@@ -11,55 +15,67 @@ from scheduler.listing import RunFilter, find_runs, find_schedules
 from scheduler.runs import State
 from scheduler.schedule_filter import LISTED, ScheduleFilter
 
-_SCHEDULE_FILTERS = ("status", "label", "name_prefix", "next_run_from", "next_run_until")
-_RUN_FILTERS = ("status", "trigger", "scheduled_from", "scheduled_until")
+_SCHEDULES: dict[str, Judge] = queries.page("schedules") | {
+    "status": queries.choices(LISTED),
+    "label": queries.labels,
+    "name_prefix": fields.text(0, 200),
+    "next_run_from": fields.instant,
+    "next_run_until": fields.instant,
+}
+_RUNS_OF_SCHEDULE: dict[str, Judge] = queries.page("runs") | {
+    "status": queries.choices(State),
+    "trigger": queries.choices(Trigger),
+    "scheduled_from": fields.instant,
+    "scheduled_until": fields.instant,
+}
+_RUNS = _RUNS_OF_SCHEDULE | {"schedule_id": fields.identifier}
 
 
 def list_schedules(parts: Parts, request: Request) -> Response:
-    query = request.query
-    limit, after = queries.page(query, queries.OLDEST, also=_SCHEDULE_FILTERS)
+    asked = queries.read(request.query, _SCHEDULES)
     wanted = ScheduleFilter(
-        statuses=queries.choices(query, "status", LISTED),
-        labels=queries.labels(query),
-        name_prefix=query.get("name_prefix"),
-        next_run_from=queries.instant(query, "next_run_from"),
-        next_run_until=queries.instant(query, "next_run_until"),
+        statuses=asked.get("status", LISTED),
+        labels=asked.get("label", {}),
+        name_prefix=asked.get("name_prefix"),
+        next_run_from=asked.get("next_run_from"),
+        next_run_until=asked.get("next_run_until"),
     )
     found = find_schedules(
         parts.scheduling,
         parts.history,
         request.tenant_id,
         wanted,
-        after=after,
-        most=limit,
+        after=asked.get("cursor", queries.OLDEST),
+        most=asked.get("limit", queries.DEFAULT_LIMIT),
         more_time=request.more_time,
     )
     documents = [schedule_document(schedule, outlook) for schedule, outlook in found.schedules]
-    return answer(200, {"schedules": documents, "next_cursor": found.last and queries.cursor(*found.last)})
+    last = found.last and queries.cursor("schedules", *found.last)
+    return answer(200, {"schedules": documents, "next_cursor": last})
 
 
 def list_runs(parts: Parts, request: Request) -> Response:
-    return _runs(parts, request, queries.identifier(request.query, "schedule_id"), ("schedule_id", *_RUN_FILTERS))
+    asked = queries.read(request.query, _RUNS)
+    return _runs(parts, request, asked.get("schedule_id"), asked)
 
 
 def list_runs_of_schedule(parts: Parts, request: Request) -> Response:
     # Also says that there is no such schedule.
     schedule = parts.scheduling.get(request.tenant_id, request.schedule_id)
-    return _runs(parts, request, schedule.id, _RUN_FILTERS)
+    return _runs(parts, request, schedule.id, queries.read(request.query, _RUNS_OF_SCHEDULE))
 
 
-def _runs(parts: Parts, request: Request, schedule_id: UUID | None, filters: tuple[str, ...]) -> Response:
-    query = request.query
-    limit, before = queries.page(query, queries.NEWEST, also=filters)
-    since, until = queries.instant(query, "scheduled_from"), queries.instant(query, "scheduled_until")
+def _runs(parts: Parts, request: Request, schedule_id: UUID | None, asked: Mapping[str, Any]) -> Response:
+    limit = asked.get("limit", queries.DEFAULT_LIMIT)
     wanted = RunFilter(
         schedule_id=schedule_id,
-        states=queries.choices(query, "status", tuple(State)),
-        triggers=queries.choices(query, "trigger", tuple(Trigger)),
-        since=since or queries.OLDEST[0],
-        until=until or queries.NEWEST[0],
+        states=asked.get("status", tuple(State)),
+        triggers=asked.get("trigger", tuple(Trigger)),
+        since=asked.get("scheduled_from", queries.OLDEST[0]),
+        until=asked.get("scheduled_until", queries.NEWEST[0]),
     )
+    before = asked.get("cursor", queries.NEWEST)
     found = find_runs(parts.database, request.tenant_id, wanted, before=before, most=limit + 1)
     shown = found[:limit]
-    last = queries.cursor(shown[-1].scheduled_for, shown[-1].id) if len(found) > limit else None
+    last = queries.cursor("runs", shown[-1].scheduled_for, shown[-1].id) if len(found) > limit else None
     return answer(200, {"runs": [run_document(each) for each in shown], "next_cursor": last})

@@ -10,19 +10,17 @@ from uuid import uuid4
 import fields
 from answers import answer
 from bodies import read_object
-from documents import PAUSE, definition_of, labels
+from documents import PAUSE, SCHEDULE_NAME, definition_of, labels
 from fields import refused
 from parts import Parts, Request
 from replies import run_reply, schedule_reply
 from response import Response
 from scheduler import by_name
 from scheduler.by_hand import MOST_BACKFILLED, ByHand
-from scheduler.errors import NotFound
+from scheduler.errors import InvalidInput, NotFound
 from scheduler.labels import Labelled
 from scheduler.schedules import Pause
 from sending import send_soon
-
-LONGEST_NAME = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,10 +119,14 @@ def _labelled(parts: Parts, request: Request, labels: dict[str, str]) -> Labelle
 
 def _name(request: Request) -> str:
     # API Gateway may hand the path on as it was written; a name with a percent sign in it can't be told, and is not found.
-    name = unquote(request.ids["name"], errors="strict")
-    if "%" in name or not 1 <= len(name) <= LONGEST_NAME or not name.isprintable():
+    name = unquote(request.ids["name"])
+    try:
+        called: str = SCHEDULE_NAME(name, "")
+    except InvalidInput:
+        called = "%"
+    if "%" in called:
         raise NotFound(f"{name[:64]!a} is no name")
-    return name
+    return called
 
 
 def _labels_of(document: Mapping[str, Any]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What the routes work with, and what they are asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -79,8 +79,8 @@ class Request:
     later: list[Callable[[], None]] = field(default_factory=list)
 
     @property
-    def query(self) -> Mapping[str, str]:
-        return self.event.get("queryStringParameters") or {}
+    def query(self) -> Mapping[str, Sequence[str]]:
+        return self.event.get("multiValueQueryStringParameters") or {}
 
     @property
     def only(self) -> Precondition:

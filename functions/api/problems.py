@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bodies import BodyTooLarge
 from conditions import BadHeader
-from queries import BadParameter
+from queries import BadParameters
 from response import Response
 from scheduler.aws.keys import KeyUnavailable
 from scheduler.errors import (
@@ -107,8 +107,8 @@ def _errors(error: InvalidInput) -> Iterator[dict[str, str]]:
 
 
 def _place(error: InvalidInput, each: Problem) -> dict[str, str]:
-    if isinstance(error, BadParameter):
-        return {"parameter": error.parameter}
+    if isinstance(error, BadParameters):
+        return {"parameter": each.pointer}
     if isinstance(error, BadHeader):
         return {"header": error.header}
     return {"pointer": each.pointer}

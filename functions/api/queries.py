@@ -4,17 +4,18 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-import instants
-from scheduler.errors import InvalidInput, NotFound, Problem
-from scheduler.timing import LONGEST_LIST_NAME, MOST_OCCURRENCES
+import fields
+from fields import Judge
+from scheduler.errors import InvalidInput, NotFound
+from scheduler.timing import LONGEST_LIST_NAME
 
-NAME = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST_LIST_NAME}}}", re.ASCII)
+NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_LIST_NAME - 1}}}", re.ASCII)
 LABEL_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}", re.ASCII)
 LABEL_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}|", re.ASCII)
 DEFAULT_COUNT = 10
@@ -28,12 +29,8 @@ OLDEST: Keyset = (_FIRST, UUID(int=0))
 NEWEST: Keyset = (_END, UUID(int=0))
 
 
-class BadParameter(InvalidInput):
-    """A query parameter that can't be taken; its problem has no pointer, since it is in no document."""
-
-    def __init__(self, parameter: str, detail: str) -> None:
-        super().__init__(Problem(pointer="", detail=detail))
-        self.parameter = parameter
+class BadParameters(InvalidInput):
+    """Query parameters that can't be taken; the pointers of its problems are their names."""
 
 
 def path_id(text: str) -> UUID:
@@ -51,90 +48,86 @@ def path_name(text: str) -> str:
     """The name of a path; NotFound for any text that can be no name, so that none needs to be escaped in a path."""
     if not NAME.fullmatch(text):
         raise NotFound(
-            f"{text[:64]!a} is no name: 1 to {LONGEST_LIST_NAME} of a-z, A-Z, 0-9, dot, hyphen and underscore"
+            f"{text[:64]!a} is no name: a letter or digit, then letters, digits, dots, hyphens and underscores;"
+            f" {LONGEST_LIST_NAME} at most"
         )
     return text
 
 
-def count(query: Mapping[str, str]) -> int:
-    """How many of a preview's occurrences; BadParameter."""
-    for name in query:
-        if name != "count":
-            raise BadParameter(name[:64], "is not a parameter here; count is")
-    return _whole("count", query.get("count"), DEFAULT_COUNT, MOST_OCCURRENCES)
+def read(query: Mapping[str, Sequence[str]], judges: Mapping[str, Judge]) -> dict[str, Any]:
+    """What each parameter means, by name. BadParameters: every one that is unknown, repeated or can't be taken."""
+    found: dict[str, Any] = {}
+    problems = []
+    for name, values in query.items():
+        try:
+            found[name] = _one(name, values, judges)
+        except InvalidInput as error:
+            problems += error.problems
+    if problems:
+        raise BadParameters(*problems)
+    return found
 
 
-def page(query: Mapping[str, str], first: Keyset, *, also: Collection[str] = ()) -> tuple[int, Keyset]:
-    """The limit and the keyset of a list's query; BadParameter for what is wrong, or neither that nor a filter in `also`."""
-    known = ("limit", "cursor", *also)
-    for name in query:
-        if name not in known:
-            raise BadParameter(name[:64], f"is not a parameter here; {', '.join(known)} are")
-    return _whole("limit", query.get("limit"), DEFAULT_LIMIT, MAX_LIMIT), _keyset(
-        query["cursor"]
-    ) if "cursor" in query else first
+def _one(name: str, values: Sequence[str], judges: Mapping[str, Judge]) -> Any:
+    if name not in judges:
+        raise fields.refused(name[:64], f"is not a parameter here; {', '.join(judges)} are")
+    if len(values) > 1:
+        raise fields.refused(name, "is given more than once; where it takes several values, commas separate them")
+    return judges[name](values[0], name)
 
 
-def choices[E: StrEnum](query: Mapping[str, str], name: str, kinds: tuple[E, ...]) -> tuple[E, ...]:
-    """Some words of an enumeration, separated by commas; all of them where the parameter is not given. BadParameter."""
-    if name not in query:
-        return kinds
+def choices[E: StrEnum](kinds: Collection[E]) -> Judge:
+    """Some words of an enumeration, separated by commas."""
     words = {kind.value: kind for kind in kinds}
-    given = query[name].split(",")
-    if any(word not in words for word in given):
-        raise BadParameter(name, f"must be one or more of {', '.join(words)}, separated by commas")
-    return tuple(words[word] for word in given)
+
+    def judge(text: str, name: str) -> tuple[E, ...]:
+        given = text.split(",")
+        if any(word not in words for word in given):
+            raise fields.refused(name, f"must be one or more of {', '.join(words)}, separated by commas")
+        return tuple(words[word] for word in given)
+
+    return judge
 
 
-def labels(query: Mapping[str, str]) -> dict[str, str]:
-    """Labels as `key:value`, separated by commas, that must all be there. BadParameter."""
-    if "label" not in query:
-        return {}
-    pairs = [pair.partition(":") for pair in query["label"].split(",")]
+def labels(text: str, name: str) -> dict[str, str]:
+    """Labels as `key:value`, separated by commas, that must all be there."""
+    pairs = [pair.partition(":") for pair in text.split(",")]
     if not all(LABEL_KEY.fullmatch(key) and colon and LABEL_VALUE.fullmatch(value) for key, colon, value in pairs):
-        raise BadParameter("label", "must be one or more of key:value, separated by commas")
+        raise fields.refused(name, "must be one or more of key:value, separated by commas")
     return {key: value for key, _, value in pairs}
 
 
-def instant(query: Mapping[str, str], name: str) -> datetime | None:
-    """A point in time, or None where the parameter is not given. BadParameter."""
-    try:
-        return instants.read(query[name], "") if name in query else None
-    except InvalidInput as error:
-        raise BadParameter(name, error.problems[0].detail) from None
+def number(most: int) -> Judge:
+    """A whole number from 1 on, in digits."""
+
+    def judge(text: str, name: str) -> int:
+        if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= most):
+            raise fields.refused(name, f"must be a whole number from 1 to {most}")
+        return int(text)
+
+    return judge
 
 
-def identifier(query: Mapping[str, str], name: str) -> UUID | None:
-    """An id, or None where the parameter is not given. BadParameter for any text that is none."""
-    try:
-        return path_id(query[name]) if name in query else None
-    except NotFound:
-        raise BadParameter(name, "must be a UUID in its usual form") from None
+def page(of: str) -> dict[str, Judge]:
+    """The parameters of every list. `of` says which list a cursor is good for."""
+
+    def judge(text: str, name: str) -> Keyset:
+        try:
+            listed, moment, id = _parts(text)
+            at, last = datetime.fromisoformat(moment), UUID(id)
+            if listed == of and _FIRST <= at < _END:
+                return at, last
+        except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError):
+            pass  # whatever it is, it is no cursor of ours
+        raise fields.refused(name, "is not a next_cursor of this list")
+
+    return {"limit": number(MAX_LIMIT), "cursor": judge}
 
 
-def cursor(moment: datetime, id: UUID) -> str:
-    """An opaque text for the last item of a page."""
-    data = json.dumps([moment.isoformat(), str(id)], separators=(",", ":")).encode()
+def cursor(of: str, moment: datetime, id: UUID) -> str:
+    """An opaque text for the last item of a page of that list."""
+    data = json.dumps([of, moment.isoformat(), str(id)], separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def _whole(name: str, text: str | None, default: int, most: int) -> int:
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdecimal() and len(text) <= 4 and 1 <= int(text) <= most):
-        raise BadParameter(name, f"must be a whole number from 1 to {most}")
-    return int(text)
-
-
-def _keyset(text: str) -> Keyset:
-    try:
-        moment, id = _parts(text)
-        at, last = datetime.fromisoformat(moment), UUID(id)
-        if _FIRST <= at < _END:
-            return at, last
-    except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError):
-        pass  # whatever it is, it is no cursor of ours
-    raise BadParameter("cursor", "is not a next_cursor of this list")
 
 
 def _parts(text: str) -> Any:

@@ -16,17 +16,21 @@ from response import Response
 from scheduler.exclusion_lists import ExclusionList, ExclusionLists
 from scheduler.foresight import ForeseenOccurrence, Foresight, foresee, foresee_new
 from scheduler.skipped_ranges import SkippedRange, list_skipped
+from scheduler.timing import MOST_OCCURRENCES
 
 _LARGEST_ID = 2**63 - 1
+_SKIPPED, _LISTS = queries.page("skipped"), queries.page("exclusion-lists")
 
 
 def list_skipped_ranges(parts: Parts, request: Request) -> Response:
-    schedule_id = request.schedule_id
-    limit, (before, last_id) = queries.page(request.query, queries.NEWEST)
+    schedule_id, asked = request.schedule_id, queries.read(request.query, _SKIPPED)
+    limit, (before, last_id) = asked.get("limit", queries.DEFAULT_LIMIT), asked.get("cursor", queries.NEWEST)
     keyset = before, min(last_id.int, _LARGEST_ID)
     found = list_skipped(parts.database, request.tenant_id, schedule_id, before=keyset, most=limit + 1)
     shown = found[:limit]
-    last = queries.cursor(shown[-1].last_scheduled_for, UUID(int=shown[-1].id)) if len(found) > limit else None
+    last = (
+        queries.cursor("skipped", shown[-1].last_scheduled_for, UUID(int=shown[-1].id)) if len(found) > limit else None
+    )
     return answer(200, {"skipped": [skipped_document(each) for each in shown], "next_cursor": last})
 
 
@@ -37,15 +41,17 @@ def preview_new_schedule(parts: Parts, request: Request) -> Response:
 
 
 def preview_schedule(parts: Parts, request: Request) -> Response:
-    schedule_id, count = request.schedule_id, queries.count(request.query)
+    schedule_id, asked = request.schedule_id, queries.read(request.query, {"count": queries.number(MOST_OCCURRENCES)})
+    count = asked.get("count", queries.DEFAULT_COUNT)
     return answer(200, foresight_document(foresee(parts.scheduling, request.tenant_id, schedule_id, count)))
 
 
 def list_exclusion_lists(parts: Parts, request: Request) -> Response:
-    limit, after = queries.page(request.query, queries.OLDEST)
+    asked = queries.read(request.query, _LISTS)
+    limit, after = asked.get("limit", queries.DEFAULT_LIMIT), asked.get("cursor", queries.OLDEST)
     found = _lists(parts).list(request.tenant_id, after=after, most=limit + 1)
     shown = found[:limit]
-    last = queries.cursor(shown[-1].created_at, shown[-1].id) if len(found) > limit else None
+    last = queries.cursor("exclusion-lists", shown[-1].created_at, shown[-1].id) if len(found) > limit else None
     return answer(200, {"exclusion_lists": [exclusion_list_document(each) for each in shown], "next_cursor": last})
 
 

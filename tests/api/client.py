@@ -56,7 +56,7 @@ class Client:
         """The same tenant, with a key of other scopes."""
         return replace(self, scopes=scopes)
 
-    def get(self, path: str, **query: str) -> Answer:
+    def get(self, path: str, **query: str | list[str]) -> Answer:
         return self.call("GET", path, query=query)
 
     def post(self, path: str, document: Any = None, **headers: str) -> Answer:
@@ -85,7 +85,7 @@ class Client:
         path: str,
         *,
         body: str | None = None,
-        query: dict[str, str] | None = None,
+        query: dict[str, str | list[str]] | None = None,
         headers: dict[str, str] | None = None,
         base64_encoded: bool = False,
     ) -> Answer:
@@ -102,7 +102,10 @@ class Client:
         event["headers"] |= given
         event["multiValueHeaders"] |= {name: [value] for name, value in given.items()}
         event["pathParameters"] = self.contract.parameters_of(path)
-        event["queryStringParameters"] = query or None
+        several = {name: value if isinstance(value, list) else [value] for name, value in (query or {}).items()}
+        # As API Gateway does: the last of several.
+        event["queryStringParameters"] = {name: values[-1] for name, values in several.items()} or None
+        event["multiValueQueryStringParameters"] = several or None
         event["requestContext"] |= {"path": f"/live{path}", "requestId": str(uuid4())}
         event["requestContext"]["authorizer"] |= {"tenant_id": str(self.tenant_id), "scopes": self.scopes}
         raw = json.loads(json.dumps(self.api.respond(event, Context()), ensure_ascii=False).encode())

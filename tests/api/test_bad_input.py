@@ -18,6 +18,7 @@ from tests.world import World
 
 URL = "https://hook.example/path"
 MINUTELY = {"cron": "* * * * *", "url": URL}
+ID = b"6f1c1f0e-52d3-4a6b-9a6e-3d2d1c0b9a87"
 PSEUDO_ZONES = ["localtime", "posixrules", "Factory", ":/etc/localtime", "right/UTC", "posix/UTC", "Etc/Unknown"]
 NEARLY_ZONES = [
     ("europe/paris", "Europe/Paris"),
@@ -158,7 +159,9 @@ def test_a_body_in_base64_is_read_and_bad_base64_refused(client: Client) -> None
         (MINUTELY | {"start_at": "2026-12-24"}, ["/start_at"]),
         (MINUTELY | {"start_at": "2026-12-24T18:00:00"}, ["/start_at"]),
         (MINUTELY | {"start_at": "2026-12-24T18:00:00.5Z"}, ["/start_at"]),
-        (MINUTELY | {"start_at": "2026-12-24T18:00:00+25:00"}, ["/start_at"]),
+        (MINUTELY | {"start_at": "2026-12-24T18:00:00+24:00"}, ["/start_at"]),
+        (MINUTELY | {"start_at": "2026-12-24T18:00:00+01:60"}, ["/start_at"]),
+        (MINUTELY | {"start_at": "2026-12-24 18:00:00Z", "end_at": "2026-12-24T23:59:60Z"}, ["/end_at", "/start_at"]),
         (MINUTELY | {"start_at": "0001-01-01T00:00:00+14:00", "end_at": "9999-12-31T23:59:59-14:00"}, ["/end_at", "/start_at"]),
         (MINUTELY | {"start_at": 1798135200, "end_at": True}, ["/end_at", "/start_at"]),
         (MINUTELY | {"start_at": "2027-01-01T00:00:00Z", "end_at": "2026-12-31T23:00:00-01:00"}, ["/end_at"]),
@@ -168,7 +171,17 @@ def test_a_body_in_base64_is_read_and_bad_base64_refused(client: Client) -> None
         (MINUTELY | {"name": "x" * 201}, ["/name"]),
         (MINUTELY | {"name": "a\x00b"}, ["/name"]),
         (MINUTELY | {"name": "\ud800"}, ["/name"]),
+        (MINUTELY | {"name": "   "}, ["/name"]),
+        (MINUTELY | {"name": "report ", "description": ""}, ["/description", "/name"]),
         (MINUTELY | {"payload": ["\udfff"]}, ["/payload"]),
+        (
+            MINUTELY | {"retry": {"max_attempts": 0, "factor": 11, "base_seconds": "1", "cap": 1, "max_age_seconds": 1e9}},
+            ["/retry/base_seconds", "/retry/cap", "/retry/factor", "/retry/max_age_seconds", "/retry/max_attempts"],
+        ),
+        (
+            MINUTELY | {"retry": {"backoff": "ladder", "delays_seconds": [0, 1, "x"], "max_attempts": 1}},
+            ["/retry/delays_seconds/0", "/retry/delays_seconds/2", "/retry/max_attempts"],
+        ),
         (MINUTELY | {"url": "http://hook.example/"}, ["/url"]),
         (MINUTELY | {"url": "https://169.254.169.254/latest"}, ["/url"]),
         (MINUTELY | {"url": "https://user:pass@hook.example/"}, ["/url"]),
@@ -238,6 +251,7 @@ def test_an_id_that_is_none_is_not_found(client: Client, text: str) -> None:
         ({"cursor": base64.urlsafe_b64encode(b'["2026-12-01T00:00:00","x"]').decode()}, "cursor"),
         ({"cursor": base64.urlsafe_b64encode(b"[" * 140).decode()}, "cursor"),
         ({"cursor": "A" * 100_000}, "cursor"),
+        ({"cursor": base64.urlsafe_b64encode(b'["keys","2026-12-01T00:00:00+00:00","%s"]' % ID).decode()}, "cursor"),
         ({"offset": "1"}, "offset"),
     ],
 )
@@ -246,6 +260,41 @@ def test_a_query_that_can_not_be_taken_is_refused(
 ) -> None:
     answer = client.get(path.replace("{id}", client.create()["id"]), **query)
     assert (answer.status, answer.pointers) == (400, [parameter])
+
+
+@pytest.mark.parametrize("text", ["\x00", "a\x00", "\ud800", "a\nb", "x" * 201])
+def test_a_prefix_that_no_name_begins_with_is_refused(client: Client, text: str) -> None:
+    answer = client.get("/v1/schedules", name_prefix=text)
+    assert (answer.status, answer.pointers) == (400, ["name_prefix"])
+
+
+def test_every_bad_parameter_is_named_at_once(client: Client) -> None:
+    answer = client.get("/v1/runs", limit="0", status="x", trigger="", scheduled_from="now", other="1", schedule_id="7")
+    names = ["limit", "other", "schedule_id", "scheduled_from", "status", "trigger"]
+    assert (answer.status, answer.pointers) == (400, names)
+
+
+def test_a_parameter_that_is_given_twice_is_refused(client: Client) -> None:
+    answer = client.get("/v1/schedules", status=["active", "paused"], limit="1")
+    assert (answer.status, answer.pointers) == (400, ["status"])
+    assert "commas" in answer.document["errors"][0]["detail"]
+
+
+def test_a_body_that_begins_with_a_byte_order_mark_is_told_so(client: Client) -> None:
+    answer = client.call("POST", "/v1/schedules", body="\ufeff" + json.dumps(MINUTELY))
+    assert "byte order mark" in answer.document["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize("number", ["5", "5.0", "5e0", "50e-1"])
+def test_a_whole_number_may_be_written_in_any_way(client: Client, number: str) -> None:
+    body = json.dumps(MINUTELY)[:-1] + f', "jitter_seconds": {number}}}'
+    assert client.call("POST", "/v1/schedules", body=body).document["jitter_seconds"] == 5
+
+
+@pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "text/plain; charset=utf-16", ""])
+def test_a_body_is_json_whatever_its_content_type_says(client: Client, content_type: str) -> None:
+    headers = {"content-type": content_type}
+    assert client.call("POST", "/v1/schedules", body=json.dumps(MINUTELY), headers=headers).status == 201
 
 
 _TEXTS = st.text(st.characters(codec=None), max_size=20) | st.sampled_from(["UTC", "* * * * *", "1 hour", URL])

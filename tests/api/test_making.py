@@ -2,8 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from tests.api.client import MINUTELY, Client
 from tests.api.conftest import Connect
@@ -38,6 +41,29 @@ def test_a_put_says_no_other_name(client: Client) -> None:
 @pytest.mark.parametrize("name", ["%25", "a%00b", "x" * 201, "%0A"])
 def test_a_name_that_is_none_is_not_found(client: Client, name: str) -> None:
     assert client.put(f"/v1/schedules/by-name/{name}", HOURLY).status == 404
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=200))
+@example("\u202e")
+@example("a\u200bb")
+@example("caf\u00e9")
+@example("cafe\u0301")
+@example("a/b?c#d;e")
+def test_every_name_that_a_schedule_may_have_finds_it(client: Client, name: str) -> None:
+    made = client.post("/v1/schedules", HOURLY | {"name": name})
+    path = "/v1/schedules/by-name/" + quote(name, safe="")
+    if made.status == 400:
+        assert name != name.strip()
+        assert client.put(path, HOURLY).status == 404
+        return
+    found = client.get(path)
+    if "%" in name:
+        assert found.status == 404
+    else:
+        assert found.document["id"] == made.document["id"]
+        assert client.put(path, HOURLY).status == 200
+    client.delete(f"/v1/schedules/{made.document['id']}")
 
 
 def test_puts_of_one_name_at_once_make_one_schedule(

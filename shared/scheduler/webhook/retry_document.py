@@ -18,7 +18,7 @@ _LONGEST = int(MAX_DELAY.total_seconds())
 
 
 def parse_retry(document: object, pointer: str = "/retry") -> RetryPolicy:
-    """The policy of a decoded JSON value; None is the default policy. InvalidInput names the first field at fault."""
+    """The policy of a decoded JSON value; None is the default policy. InvalidInput names every field at fault."""
     if document is None:
         return DEFAULT
     if not isinstance(document, Mapping):
@@ -59,19 +59,20 @@ def _exponential(reader: "_Reader") -> RetryPolicy:
         raise TypeError("the default policy is exponential")
     base = reader.seconds("base_seconds", default.base, _LONGEST)
     cap = reader.seconds("cap_seconds", max(default.cap, base), _LONGEST)
-    if cap < base:
-        raise reader.invalid("cap_seconds", "must not be less than base_seconds")
-    return RetryPolicy(
-        backoff=Exponential(base=base, factor=reader.factor("factor", default.factor), cap=cap),
-        max_attempts=reader.integer("max_attempts", DEFAULT.max_attempts, MAX_ATTEMPTS),
-        max_age=_max_age(reader),
-    )
+    if cap < base and not reader.problems:
+        reader.note("cap_seconds", "must not be less than base_seconds")
+    factor = reader.factor("factor", default.factor)
+    attempts = reader.integer("max_attempts", DEFAULT.max_attempts, MAX_ATTEMPTS)
+    age = _max_age(reader)
+    reader.check()
+    return RetryPolicy(backoff=Exponential(base=base, factor=factor, cap=cap), max_attempts=attempts, max_age=age)
 
 
 def _ladder(reader: "_Reader") -> RetryPolicy:
     reader.only(_LADDER)
-    delays = reader.delays("delays_seconds")
-    return RetryPolicy(backoff=Ladder(delays=delays), max_attempts=len(delays) + 1, max_age=_max_age(reader))
+    delays, age = reader.delays("delays_seconds"), _max_age(reader)
+    reader.check()
+    return RetryPolicy(backoff=Ladder(delays=delays), max_attempts=len(delays) + 1, max_age=age)
 
 
 def _max_age(reader: "_Reader") -> timedelta:
@@ -87,24 +88,31 @@ def _is_integer(value: object, most: int) -> bool:
 
 
 class _Reader:
-    """Typed fields of one JSON object, with problems that point into it."""
+    """Typed fields of one JSON object, with problems that point into it; a field at fault reads as its default."""
 
     def __init__(self, document: Mapping[str, object], pointer: str) -> None:
+        self.problems: list[Problem] = []
         self._document = document
         self._pointer = pointer
 
-    def invalid(self, name: str, detail: str) -> InvalidInput:
-        return _invalid(f"{self._pointer}/{reference_token(name)}", detail)
+    def note(self, name: str, detail: str) -> None:
+        self.problems.append(Problem(pointer=f"{self._pointer}/{reference_token(name)}", detail=detail))
+
+    def check(self) -> None:
+        """InvalidInput with all that was noted."""
+        if self.problems:
+            raise InvalidInput(*self.problems)
 
     def only(self, names: set[str]) -> None:
         for name in self._document:
             if name not in names:
-                raise self.invalid(name, "is not a field of this back-off")
+                self.note(name, "is not a field of this back-off")
 
     def integer(self, name: str, default: int, most: int) -> int:
         value = self._document.get(name, default)
         if not isinstance(value, int) or not _is_integer(value, most):
-            raise self.invalid(name, f"must be a whole number from 1 to {most}")
+            self.note(name, f"must be a whole number from 1 to {most}")
+            return default
         return value
 
     def seconds(self, name: str, default: timedelta, most: int) -> timedelta:
@@ -113,14 +121,16 @@ class _Reader:
     def factor(self, name: str, default: float) -> float:
         value = self._document.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 10:
-            raise self.invalid(name, "must be a number from 1 to 10")
+            self.note(name, "must be a number from 1 to 10")
+            return default
         return float(value)
 
     def delays(self, name: str) -> tuple[timedelta, ...]:
         value = self._document.get(name)
         if not isinstance(value, list) or not 1 <= len(value) < MAX_ATTEMPTS:
-            raise self.invalid(name, f"must be a list of 1 to {MAX_ATTEMPTS - 1} delays")
-        for index, delay in enumerate(value):
-            if not _is_integer(delay, _LONGEST):
-                raise _invalid(f"{self._pointer}/{name}/{index}", f"must be whole seconds from 1 to {_LONGEST}")
-        return tuple(timedelta(seconds=delay) for delay in value)
+            self.note(name, f"must be a list of 1 to {MAX_ATTEMPTS - 1} delays")
+            return ()
+        bad = [index for index, delay in enumerate(value) if not _is_integer(delay, _LONGEST)]
+        detail = f"must be whole seconds from 1 to {_LONGEST}"
+        self.problems += [Problem(pointer=f"{self._pointer}/{name}/{index}", detail=detail) for index in bad]
+        return () if bad else tuple(timedelta(seconds=delay) for delay in value)
