@@ -31,15 +31,20 @@ def test_each_occurrence_arrives_signed_and_on_time_and_again_with_the_same_key_
     assert verdict.held, verdict.line
 
 
-def test_an_unknown_key_is_refused(deployed: Stack) -> None:
-    answer = requests.get(
-        f"{deployed.api_url}/v1/schedules", headers={"Authorization": "Bearer no-such-key"}, timeout=30
-    )
-    assert answer.status_code in (401, 403)
-
-
-def test_no_key_is_refused(deployed: Stack) -> None:
-    assert requests.get(f"{deployed.api_url}/v1/schedules", timeout=30).status_code == 401
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/v1/schedules", 401), ("GET", "/v1/other", 404), ("PUT", "/v1/schedules", 404)],
+)
+def test_what_the_gateway_refuses_is_a_problem_with_the_requests_id(
+    deployed: Stack, client: Tenant, method: str, path: str, status: int
+) -> None:
+    keys = [client.credentials.api_key] if status == 404 else ["no-such-key", ""]
+    for headers in ({"Authorization": f"Bearer {key}"} if key else {} for key in keys):
+        answer = requests.request(method, deployed.api_url + path, headers=headers, timeout=30)
+        assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+        problem = answer.json()
+        assert (problem["type"], problem["status"]) == ("about:blank", status)
+        assert problem["request_id"] == answer.headers["X-Request-Id"]
 
 
 def test_bad_input_is_a_problem_that_names_the_field_and_stores_nothing(client: Tenant) -> None:
