@@ -1,6 +1,5 @@
 """Child processes in sessions of their own: Ctrl-C reaches us alone, and we end each child with all that it started."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,17 +8,36 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import psutil
+
+def when_we_end(words: Sequence[str | Path], **account: Any) -> subprocess.Popen[bytes]:
+    """Runs a program once this process has ended, however it ended: the pipe is closed then. Killed, it runs nothing."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", 'read -r _; exec "$@"', "sh", *map(str, words)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/",
+        **account,
+    )
+
+
+def never_mind(waiting: subprocess.Popen[bytes]) -> None:
+    """Ends what `when_we_end` began."""
+    waiting.kill()
+    waiting.communicate()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Child:
-    """A running program, its output in a file. Its process id is also its group's."""
+    """A running program, its output in a file. Its process id is also its group's. It ends when we do."""
 
     name: str
     process: subprocess.Popen[bytes]
     log: Path
+    guard: subprocess.Popen[bytes]
 
     def ended(self) -> bool:
         return self.process.poll() is not None
@@ -37,31 +55,25 @@ class Child:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        never_mind(self.guard)
 
     def last_words(self, lines: int = 20) -> str:
         """The end of its output, for an error message."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
 
-def start(name: str, words: Sequence[str | Path], *, environment: Mapping[str, str], log: Path) -> Child:
-    """Starts a program whose output is appended to `log`."""
+def start(
+    name: str,
+    words: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str],
+    log: Path,
+    folder: Path | None = None,
+    anew: bool = False,
+) -> Child:
+    """Starts a program, in `folder` if one is given, whose output is appended to `log`; `anew` empties that first."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
-        process = subprocess.Popen(
-            [str(word) for word in words],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=dict(environment),
-            start_new_session=True,
-        )
-    return Child(name=name, process=process, log=log)
-
-
-def run(name: str, words: Sequence[str | Path], *, environment: Mapping[str, str], folder: Path, log: Path) -> None:
-    """Runs a program to its end; RuntimeError with the end of its output when it fails. Stopped when we are."""
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    with log.open("wb" if anew else "ab") as output:
         process = subprocess.Popen(
             [str(word) for word in words],
             cwd=folder,
@@ -71,30 +83,19 @@ def run(name: str, words: Sequence[str | Path], *, environment: Mapping[str, str
             env=dict(environment),
             start_new_session=True,
         )
-    child = Child(name=name, process=process, log=log)
+    guard = when_we_end(["/bin/sh", "-c", f"kill -9 -{process.pid}"])
+    return Child(name=name, process=process, log=log, guard=guard)
+
+
+def run(name: str, words: Sequence[str | Path], *, environment: Mapping[str, str], folder: Path, log: Path) -> None:
+    """Runs a program to its end; RuntimeError with the end of its output when it fails. Stopped when we are."""
+    child = start(name, words, environment=environment, folder=folder, log=log, anew=True)
     try:
-        code = process.wait()
+        code = child.process.wait()
     finally:
         child.stop()
     if code != 0:
         raise RuntimeError(f"{name} failed with exit code {code}; the end of {log}:\n{child.last_words()}")
-
-
-def remember(child: Child, note: Path) -> None:
-    """Writes down which process it is, for a later run that finds it left over."""
-    started = psutil.Process(child.process.pid).create_time()
-    note.write_text(json.dumps({"pid": child.process.pid, "started": started}))
-
-
-def stop_remembered(note: Path) -> None:
-    """Ends the process that `note` names and its group, if it is still that very process, and removes the note."""
-    if not note.exists():
-        return
-    noted = json.loads(note.read_text())
-    with suppress(psutil.NoSuchProcess, ProcessLookupError):
-        if psutil.Process(noted["pid"]).create_time() == noted["started"]:
-            os.killpg(noted["pid"], signal.SIGKILL)
-    note.unlink()
 
 
 def wait_until[T](condition: Callable[[], T | None], what: str, *, seconds: float, pause: float = 0.1) -> T:

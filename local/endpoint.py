@@ -38,13 +38,11 @@ class Endpoint:
 
     def start(self) -> None:
         """Starts it over the state that an earlier stop left; TimeoutError or RuntimeError when it does not come up."""
-        children.stop_remembered(self._note)
         shutil.rmtree(self._temporary, ignore_errors=True)
         self._temporary.mkdir(parents=True)
         self._child = children.start(
             "the local AWS endpoint", [tool("ministack", "ministack")], environment=self._settings(), log=self.log
         )
-        children.remember(self._child, self._note)
         children.wait_until(self._answers, f"{self.url} to answer", seconds=_STARTS_WITHIN_SECONDS)
 
     def stop(self) -> None:
@@ -54,7 +52,6 @@ class Endpoint:
         if self._child is not None:
             self._child.stop()
             self._child = None
-            self._note.unlink()
         shutil.rmtree(self._temporary, ignore_errors=True)
 
     def abandon(self) -> None:
@@ -93,10 +90,6 @@ class Endpoint:
     @property
     def _temporary(self) -> Path:
         return self.folder / "tmp"
-
-    @property
-    def _note(self) -> Path:
-        return self.folder / "process.json"
 
     def _settings(self) -> dict[str, str]:
         return {

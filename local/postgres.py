@@ -15,12 +15,14 @@ from typing import Any
 
 from pg8000.native import Connection, identifier, literal
 
+from local import children
+
 # PostgreSQL refuses to run as root: there it runs as this account, made on first use.
 _ACCOUNT = "embedded_postgres"
 _PASSWORD = "carillon-local"
 # The role that owns the product's databases and that the functions log in as.
 OWNER = "carillon"
-_watchers: dict[Path, subprocess.Popen[bytes]] = {}
+_guards: dict[Path, subprocess.Popen[bytes]] = {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +60,7 @@ class Server:
         """Stops it at once: open sessions are cut, committed data is kept. A server that is down already is fine."""
         if (self.data / "postmaster.pid").exists():
             _run("pg_ctl", "stop", "-D", str(self.data), "-m", "fast", "-w")
-        _unwatch(self.data)
+        _end_guard(self.data)
 
 
 def start(data: Path, *, port: int | None = None, options: dict[str, str] | None = None) -> Server:
@@ -76,8 +78,14 @@ def start(data: Path, *, port: int | None = None, options: dict[str, str] | None
     if started.returncode != 0:
         tail = log.read_text(errors="replace")[-2000:] if log.exists() else started.stderr
         raise RuntimeError(f"PostgreSQL did not start over {data}:\n{tail}")
-    _watch(data)
+    _end_guard(data)
+    _guards[data] = children.when_we_end([_programs() / "pg_ctl", "stop", "-D", data, "-m", "fast"], **_account())
     return server
+
+
+def _end_guard(data: Path) -> None:
+    if guard := _guards.pop(data, None):
+        children.never_mind(guard)
 
 
 def free_port() -> int:
@@ -124,26 +132,6 @@ def _hand_over(data: Path) -> None:
         mode = folder.stat().st_mode
         if not mode & stat.S_IXOTH:
             folder.chmod(mode | stat.S_IXOTH)
-
-
-def _watch(data: Path) -> None:
-    """Has the server stopped when this process ends, however it ends: the watcher's pipe is closed then."""
-    stop = 'read -r _; exec "$0" stop -D "$1" -m fast'
-    _unwatch(data)
-    _watchers[data] = subprocess.Popen(
-        ["/bin/sh", "-c", stop, str(_programs() / "pg_ctl"), str(data)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd="/",
-        **_account(),
-    )
-
-
-def _unwatch(data: Path) -> None:
-    if watcher := _watchers.pop(data, None):
-        watcher.communicate()
 
 
 def _account() -> dict[str, Any]:
