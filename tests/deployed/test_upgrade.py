@@ -9,12 +9,22 @@ import pytest
 
 from local import release, tenant
 from local.children import wait_until
+from local.project import PROJECT
 from local.receiver import Receiver
 from local.stack import Stack
 from local.tenant import Tenant
 
 pytestmark = pytest.mark.deployed
 
+_VERSIONS = "scheduler/store/migrations/versions"
+_NEWEST = max(path.name[:4] for path in (PROJECT / "shared" / _VERSIONS).glob("*.sql"))
+_NEXT_REVISION = f"""
+from alembic import op
+revision = "9999"
+down_revision = "{_NEWEST}"
+def upgrade():
+    op.execute("alter table tenant add column of_the_next_version text")
+"""
 _PERIOD = timedelta(seconds=10)
 _WITHIN_SECONDS = 120
 # An occurrence this long ago must have arrived.
@@ -23,14 +33,17 @@ _SETTLED = timedelta(seconds=8)
 
 @contextmanager
 def _built_with(function: str, path: str, more: str) -> Iterator[None]:
-    """While it lasts, a built file ends in other code than its source: what a deploy then takes for the next version."""
+    """While it lasts, a built file is new or ends in other code than its source: what a deploy takes for the next version."""
     module = release.BUILD / function / path
-    text = module.read_text()
-    module.write_text(f"{text}\n{more}\n")
+    text = module.read_text() if module.exists() else None
+    module.write_text(f"{text or ''}\n{more}\n")
     try:
         yield
     finally:
-        module.write_text(text)
+        if text is None:
+            module.unlink()
+        else:
+            module.write_text(text)
 
 
 def _layer(stack: Stack) -> str:
@@ -69,7 +82,10 @@ def test_a_deploy_and_a_roll_back_over_runs_in_flight_lose_and_double_nothing(
     before = _layer(deployed)
     _wait_for_more(receiver, 1)
 
-    with _built_with("SchedulerLayer", "python/scheduler/__init__.py", 'NEXT_VERSION = "deployed over runs in flight"'):
+    with (
+        _built_with("SchedulerLayer", "python/scheduler/__init__.py", 'NEXT_VERSION = "deployed over runs in flight"'),
+        _built_with("SchedulerLayer", f"python/{_VERSIONS}/9999_next.py", _NEXT_REVISION),
+    ):
         _deploy(deployed, "next")
     assert _layer(deployed) != before
     _wait_for_more(receiver, 1)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
 
 import pg8000.native
 import pytest
@@ -21,15 +23,15 @@ def empty(server: Server) -> Iterator[Login]:
     server.drop_database("empty")
 
 
+def run(login: Login, statement: str) -> list[list[Any]]:
+    words = {"host": login.host, "port": login.port, "database": login.database, "password": login.password}
+    with closing(pg8000.native.Connection(login.user, **words)) as connection:
+        return list(connection.run(statement) or [])
+
+
 def count_tables(login: Login) -> int:
-    connection = pg8000.native.Connection(
-        login.user, host=login.host, port=login.port, database=login.database, password=login.password
-    )
-    try:
-        [[count]] = connection.run("select count(*) from pg_tables where schemaname = 'public'")
-        return int(count)
-    finally:
-        connection.close()
+    [[count]] = run(login, "select count(*) from pg_tables where schemaname = 'public'")
+    return int(count)
 
 
 def test_two_migrations_at_once_and_a_third_later_make_one_schema(empty: Login) -> None:
@@ -39,6 +41,14 @@ def test_two_migrations_at_once_and_a_third_later_make_one_schema(empty: Login) 
     tables = count_tables(empty)
     upgrade(empty)
     assert count_tables(empty) == tables > 0
+
+
+def test_an_older_release_leaves_the_schema_of_a_newer_one(empty: Login) -> None:
+    """What a roll-back deploys: it knows no such revision."""
+    upgrade(empty)
+    run(empty, "update alembic_version set version_num = '9999'")
+    upgrade(empty)
+    assert run(empty, "select version_num from alembic_version") == [["9999"]]
 
 
 def test_a_server_older_than_18_is_refused_by_name(empty: Login, monkeypatch: pytest.MonkeyPatch) -> None:

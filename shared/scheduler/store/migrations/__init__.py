@@ -4,6 +4,8 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
@@ -26,7 +28,8 @@ _ROLE_LIMITS = (
 
 
 def upgrade(login: Login, revision: str = "head") -> None:
-    """Runs all missing revisions in one transaction, under an advisory lock; a failure leaves the old schema.
+    """Runs all missing revisions in one transaction, under an advisory lock; a failure leaves the old schema. A schema that
+    is newer than all of them is left as it is.
 
     Raises MisconfiguredError below PostgreSQL 18, whose uuid_extract_timestamp() knows version 7.
     """
@@ -40,9 +43,17 @@ def upgrade(login: Login, revision: str = "head") -> None:
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent))
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        if not _is_ahead(connection, config):
+            command.upgrade(config, revision)
         for limit in _ROLE_LIMITS:
             connection.exec_driver_sql(f"alter role current_user set {limit}")
+
+
+def _is_ahead(connection: Connection, config: Config) -> bool:
+    """Whether a newer release migrated the database before this one was deployed back over it: its schema serves both."""
+    found = MigrationContext.configure(connection).get_current_revision()
+    newest = ScriptDirectory.from_config(config).get_current_head()
+    return found is not None and newest is not None and found > newest
 
 
 def _url(login: Login) -> URL:
