@@ -149,7 +149,10 @@ from moved
 -- Loads that a crash or a lease's end left wrong; held, so that no claim or record changes them before they are counted.
 select load.tenant_id
 from tenant_load as load
-where load.in_flight <> (select count(*) from job_run as r where r.state = 'delivering' and r.tenant_id = load.tenant_id)
+left join
+    (select r.tenant_id, count(*) as runs from job_run as r where r.state = 'delivering' group by r.tenant_id) as under_way
+    on load.tenant_id = under_way.tenant_id
+where load.in_flight <> coalesce(under_way.runs, 0)
 order by load.tenant_id
 for no key update of load
 
