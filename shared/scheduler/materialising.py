@@ -88,6 +88,8 @@ def materialise(
         "planning.materialise",
         calendar_ids=[calendar_id for calendar_id, _ in pairs],
         instants=[instant for _, instant in pairs],
+        earliest=min(instant for _, instant in pairs),
+        latest=max(instant for _, instant in pairs),
         id_prefixes=[id_prefix(instant) for _, instant in pairs],
         rooms=[room for one in filled for room in _rooms(one)],
         schedule_id=schedule_id,

@@ -146,7 +146,11 @@ limited as not materialized (
                     where o.place > owed.run_from
                         and o.place <= owed.last_in
                         and not exists (
-                            select from job_run as r where r.schedule_id = owed.id and r.scheduled_for = o.scheduled_for
+                            select from job_run as r
+                            where r.schedule_id = owed.id
+                                and r.scheduled_for = o.scheduled_for
+                                -- Keeps the plan to those days' partitions.
+                                and r.scheduled_for between :earliest and :latest
                         )
                     order by o.place
                     limit owed.runs_left
