@@ -1,6 +1,8 @@
 """The next instants of a schedule, on the command line: `python -m scheduler.preview --cron '30 2 * * *' --count 3`."""
 
 import argparse
+import contextlib
+import sys
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
@@ -8,6 +10,7 @@ from typing import NoReturn
 
 from scheduler.calendar.preview import upcoming
 from scheduler.calendar.spec import CalendarSpec, Gap, OnExcluded, Overlap, at, cron, rate, without_dates
+from scheduler.calendar.zones import validate
 from scheduler.errors import InvalidExpression
 
 _MOST = 10_000
@@ -24,8 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InvalidExpression as error:
         parser.error(str(error))
     fired = (occurrence for occurrence in upcoming(spec, after) if not occurrence.excluded)
-    for occurrence in islice(fired, asked.count):
-        print(occurrence.scheduled_for.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    lines = [f"{each.scheduled_for:%Y-%m-%dT%H:%M:%SZ}\n" for each in islice(fired, asked.count)]
+    # Whoever reads the first lines only, as head does, has closed the pipe by now.
+    with contextlib.suppress(BrokenPipeError):
+        sys.stdout.write("".join(lines))
+        sys.stdout.flush()
 
 
 def _spec(asked: argparse.Namespace, after: datetime) -> CalendarSpec:
@@ -34,6 +40,8 @@ def _spec(asked: argparse.Namespace, after: datetime) -> CalendarSpec:
 
 def _whole(asked: argparse.Namespace, after: datetime) -> CalendarSpec:
     if asked.rate is not None:
+        # It says nothing about a rate's instants, but a wrong one was meant to say something.
+        validate(asked.timezone)
         # Without a start the first is one period after now, which is the same lattice as one that begins now.
         return rate(asked.rate, asked.start or after)
     make, text = (cron, asked.cron) if asked.cron is not None else (at, asked.at)

@@ -4,6 +4,7 @@ import itertools
 from datetime import datetime, timedelta
 
 import pytest
+from change_cases import CHANGES
 from scheduler.calendar import offsets
 from scheduler.calendar.occurrences import next_occurrence, occurrences
 from scheduler.calendar.spec import Gap, Overlap, cron
@@ -302,6 +303,15 @@ def test_the_next_three_are(expression: str, timezone: str, after: str, expected
     for instant in instants:
         asked = next_occurrence(spec, asked) or asked
         assert asked == instant
+
+
+@pytest.mark.parametrize(("expression", "timezone", "policy", "after", "expected"), CHANGES)
+def test_around_a_change_the_next_are(expression: str, timezone: str, policy: str, after: str, expected: str) -> None:
+    gap = Gap.SKIP if policy == "skip" else Gap.SHIFT
+    overlap = Overlap(policy) if policy in ("last", "both") else Overlap.FIRST
+    spec = cron(expression, timezone, gap=gap, overlap=overlap)
+    instants = [datetime.fromisoformat(text) for text in expected.split()]
+    assert list(occurrences(spec, datetime.fromisoformat(after), instants[-1])) == instants
 
 
 # The same days under each policy: the list of one clock change, in UTC. 01:30 happens twice on 1 November 2026 in

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 import pytest
+from day_cases import DAYS
 from scheduler.calendar.occurrences import next_occurrence, occurrences
 from scheduler.calendar.spec import cron
 
@@ -164,3 +165,10 @@ def test_the_next_three_are(expression: str, timezone: str, after: str, expected
     for instant in instants:
         asked = next_occurrence(spec, asked) or asked
         assert asked == instant
+
+
+@pytest.mark.parametrize(("expression", "after", "expected"), DAYS)
+def test_the_next_days_are(expression: str, after: str, expected: str) -> None:
+    instants = [datetime.fromisoformat(f"{day}T00:00:00Z") for day in expected.split()]
+    found = list(occurrences(cron(expression, "UTC"), datetime.fromisoformat(f"{after}T00:00:00Z"), instants[-1]))
+    assert found == instants

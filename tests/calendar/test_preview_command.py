@@ -71,6 +71,8 @@ REFUSED = [
         "timezone: 'europe/paris' is not a time zone here; write Eur",
     ),
     (["--rate", "5m"], "rate: '5m' is not a rate"),
+    (["--rate", "1 day", "--timezone", "Nowhere"], "timezone: 'Nowhere' is not a time zone here"),
+    (["--rate", "1 day", "--exclude=2027-01-01", "--on-excluded=next_day"], "on_excluded: a rate has no wall time"),
     (["--at", "2026-12-24"], "at: '2026-12-24' is not a wall time"),
     (["--cron", "@daily", "--rate", "1 day"], "not allowed with"),
     ([], "one of the arguments --cron --rate --at is required"),
@@ -110,6 +112,20 @@ def test_it_runs_as_a_module_and_starts_from_now() -> None:
     )
     printed = datetime.fromisoformat(ran.stdout.strip())
     assert before < printed <= datetime.now(UTC) + timedelta(minutes=1)
+
+
+def test_a_reader_that_wants_the_first_line_alone_gets_it_in_peace() -> None:
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    command_line = [sys.executable, "-m", "scheduler.preview", "--cron", "* * * * *", "--count", "10000"]
+    with subprocess.Popen(
+        command_line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr is not None
+        assert running.stderr.read() == ""
+    assert running.returncode == 0
 
 
 def _flags(text: str, **policy: Gap | Overlap) -> list[tuple[str, bool, bool]]:

@@ -27,6 +27,11 @@ NEAR_MISSES = [
     ("CST", "America/Chicago or Asia/Shanghai"),
     ("BST", "Europe/London"),
     ("Asia/Beijing", "write Asia/Shanghai"),
+    ("Asia/Kolkatta", "write Asia/Kolkata"),
+    ("America/NewYork", "write America/New_York"),
+    # No wrong one rather than any.
+    ("Asia/Hanoi", "write an IANA name"),
+    ("EDT", "write America/New_York"),
     ("GMT+5", "Etc/GMT-2 for the fixed offset +02:00"),
     ("UTC+2", "Etc/GMT-2 for the fixed offset +02:00"),
     ("+02:00", "Etc/GMT-2 for the fixed offset +02:00"),

@@ -80,7 +80,7 @@ def test_in_pieces_of_whatever_size_each_schedule_gets_what_its_policy_says(
     monkeypatch.setattr(planning, "MOST_OCCURRENCES", occurrences)
     chance = random.Random(seed)
     made = [(each, world.create(each.timing)) for each in (Owed.at_random(chance) for _ in range(12))]
-    now = BEGUN + timedelta(minutes=chance.randrange(5, 60), seconds=chance.choice((0, 30)))
+    now = BEGUN + timedelta(minutes=chance.randrange(30, 60), seconds=chance.choice((0, 30)))
     world.clock.set(now)
     assert world.tick().refused == {}
     for each, schedule in made:
@@ -100,9 +100,12 @@ def test_what_nobody_runs_any_more_is_one_skipped_range_and_the_rest_comes_in_pi
         assert world.skipped(schedule) == [("missed", "09:03:00", "10:40:00", 98)]
 
 
-def test_a_piece_makes_no_more_runs_than_a_transaction_may(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("misfire", [Misfire(), Misfire(policy=Late.SKIP, grace_seconds=3_600)])
+def test_a_piece_makes_no_more_runs_than_a_transaction_may(
+    world: World, monkeypatch: pytest.MonkeyPatch, misfire: Misfire
+) -> None:
     monkeypatch.setattr(backlog, "_RUNS", 10)
-    schedules = [world.create(cron="* * * * *") for _ in range(3)]
+    schedules = [world.create(cron="* * * * *", misfire=misfire) for _ in range(3)]
     world.clock.set("09:30:00")
     made: list[int] = []
     before = len(schedules) * 2

@@ -6,6 +6,11 @@ from scheduler.calendar.special import Special, special_term
 from scheduler.calendar.text import decimal, quoted
 from scheduler.errors import InvalidExpression
 
+# A list with more numbers than this is easier to read as ranges.
+_SHORT = 7
+# How random values begin elsewhere; no name here begins so.
+_RANDOM = ("H", "h", "R", "r")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FieldKind:
@@ -138,8 +143,12 @@ def _from(kind: FieldKind, low: int, step: int, position: int) -> range:
 def _unwrapped(kind: FieldKind, bounds: tuple[int, int, int], *, named: bool) -> str:
     """The list that a wrapping range stands for; its bounds are in range, so it is short."""
     low, high, step = bounds
-    circle = [*range(low, kind.top + 1), *range(kind.low, high + 1)]
-    return ",".join(kind.names[value - kind.low] if named else str(value) for value in circle[::step])
+    before, after = range(low, kind.top + 1), range(kind.low, high + 1)
+    circle = [*before, *after][::step]
+    if named:
+        return ",".join(kind.names[value - kind.low] for value in circle)
+    short = len(circle) <= _SHORT or step > 1
+    return ",".join(map(str, circle) if short else [*_runs([*before]), *_runs([*after])])
 
 
 def _once(kind: FieldKind, value: int) -> int:
@@ -166,7 +175,10 @@ def _number(kind: FieldKind, text: str, position: int) -> int:
 
 
 def _step(kind: FieldKind, text: str, position: int) -> int:
-    step = _number(kind, text, position)
+    step = decimal(text)
+    if step is None:
+        what = f"{quoted(text)} is not a value" if text else "a value is missing"
+        raise InvalidExpression(kind.name, f"{what}; write a step from 1 to {kind.count} here", position=position)
     if not 1 <= step <= kind.count:
         raise InvalidExpression(
             kind.name, f"the step {quoted(text)} is out of range; write 1 to {kind.count}", position=position
@@ -179,6 +191,8 @@ def _not_a_value(kind: FieldKind, text: str) -> str:
         return f"a value is missing; write {kind.low} to {kind.high}, a range, a list or *"
     if text == "?":
         return "'?' is another dialect; write * for any, and weekdays from 0 (Sunday) to 6"
+    if "~" in text or text[:1] in _RANDOM:
+        return f"{quoted(text)} is another dialect's random value; write a number, and jitter_seconds beside the expression"
     names = f" or {kind.names[0]} to {kind.names[-1]}" if kind.names else ""
     return f"{quoted(text)} is not a value; write {kind.low} to {kind.high}{names}"
 

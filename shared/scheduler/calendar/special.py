@@ -138,6 +138,8 @@ def _of_week(field: str, letters: str, position: int, value: ReadValue) -> Speci
         return NthOfWeek(weekday=value(weekday, 0) % 7, nth=_bounded(field, nth, position + len(weekday) + 1, (1, 5)))
     if letters.startswith("L"):
         raise InvalidExpression(field, "write 5L for the month's last Friday, or 6 for Saturdays", position=position)
+    if letters.endswith("W"):
+        raise InvalidExpression(field, "W goes with a day of the month, as in 15W", position=position)
     if letters.endswith("L"):
         return LastOfWeek(weekday=value(letters[:-1], 0) % 7)
     return None

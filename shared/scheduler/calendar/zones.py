@@ -16,9 +16,15 @@ _PACKAGE = "tzdata"
 # In the package's list, but it is the mark of a machine nobody set up ("-00"), not a place's time.
 _NOT_A_ZONE = "Factory"
 _LONGEST_NAME = 64
+# How like a known name one has to be; less brings Shanghai for Hanoi.
+_NEAR = 0.85
 _HINTS = {
     "CST": "America/Chicago or Asia/Shanghai",
     "PST": "America/Los_Angeles",
+    "EDT": "America/New_York",
+    "CDT": "America/Chicago",
+    "MDT": "America/Denver",
+    "PDT": "America/Los_Angeles",
     "BST": "Europe/London",
     "IST": "Asia/Kolkata",
     "JST": "Asia/Tokyo",
@@ -130,5 +136,5 @@ def _near(name: str) -> str | None:
     city = name.lower().replace(" ", "_")
     if city in cities:
         return cities[city]
-    close = difflib.get_close_matches(name.lower(), sorted(folded), n=1, cutoff=0.75)
+    close = difflib.get_close_matches(name.lower(), sorted(folded), n=1, cutoff=_NEAR)
     return folded[close[0]] if close else None
