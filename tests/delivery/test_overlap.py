@@ -116,6 +116,48 @@ def test_queued_runs_wait_and_go_one_by_one_oldest_first(depot: Depot) -> None:
     assert depot.runs.count() == 2 + 3
 
 
+def test_a_run_that_becomes_due_does_not_overtake_one_that_waited(depot: Depot) -> None:
+    """The first has ended and the second may go, though its message is still under way when the third is due."""
+    with Receiver() as receiver:
+        first, second, third = minutely(depot, OverlapPolicy.QUEUE, 3, receiver.url())
+        depot.deliver(first, second)
+        assert states(depot, [first, second]) == [("succeeded", None, None), FREE]
+        depot.deliver(third)
+        assert states(depot, [second, third]) == [FREE, WAITING]
+        depot.deliver(second)
+        assert states(depot, [second, third]) == [("succeeded", None, None), FREE]
+        depot.deliver(third)
+    assert len(receiver.requests) == 3
+    assert depot.world.sql("select count(*) from overlap_turn") == [[0]]
+
+
+def test_the_turn_of_a_run_that_was_let_go_and_then_cancelled_is_free(depot: Depot) -> None:
+    with Receiver() as receiver:
+        first, second, third = minutely(depot, OverlapPolicy.QUEUE, 3, receiver.url())
+        depot.deliver(first, second)
+        depot.world.sql(
+            "update job_run set state = 'cancelled', reason = 'deleted', ended_at = :now where id = :id",
+            now=depot.world.clock.now,
+            id=second,
+        )
+        depot.deliver(third)
+    assert depot.run(third)["state"] == "succeeded"
+
+
+def test_what_a_person_asks_for_does_not_wait_for_a_run_that_a_pause_holds(depot: Depot) -> None:
+    with Receiver() as receiver:
+        first, second = minutely(depot, OverlapPolicy.QUEUE, 2, receiver.url())
+        depot.claim(first, second)
+        depot.world.sql("update schedule set status = 'paused'")
+        depot.world.clock.move(seconds=31)
+        Redelivery(database=depot.world.database, clock=depot.world.clock).cancel(depot.world.tenant_id, first)
+        depot.world.sql("update job_run set state = 'failed', reason = 'rejected' where id = :id", id=first)
+        Redelivery(database=depot.world.database, clock=depot.world.clock).redeliver(depot.world.tenant_id, first)
+        depot.deliver(first)
+    assert depot.run(first)["state"] == "succeeded"
+    assert states(depot, [second]) == [WAITING]
+
+
 def test_a_hundred_wait_and_the_next_is_skipped(depot: Depot) -> None:
     runs = rates(depot, 104)
     assert len(runs) == 104

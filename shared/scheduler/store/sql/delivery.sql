@@ -596,17 +596,27 @@ given_up as (
     for update of o
 ),
 
+-- The turn passes to the run that has waited longest: one that becomes due before that is claimed does not overtake it.
+woken as (
+    select w.id, w.schedule_id, w.scheduled_for, w.tenant_id, w.attempt, w.next_attempt_at
+    from given_up
+    inner join schedule as s on given_up.schedule_id = s.id
+    cross join lateral wake_next_run(given_up.schedule_id) as w
+    where s.status = 'active'
+),
+
+passed_on as (
+    update overlap_turn as o
+    set run_id = woken.id, scheduled_for = woken.scheduled_for, attempt = woken.attempt
+    from woken
+    where o.schedule_id = woken.schedule_id
+),
+
 freed as (
     delete from overlap_turn as o
     using given_up
     where o.schedule_id = given_up.schedule_id
-    returning o.schedule_id
-),
-
-woken as (
-    select w.id, w.tenant_id, w.next_attempt_at
-    from freed
-    cross join lateral wake_next_run(freed.schedule_id) as w
+        and not exists (select from woken where woken.schedule_id = given_up.schedule_id)
 )
 
 select
