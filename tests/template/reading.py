@@ -108,6 +108,16 @@ class Resolved:
         """The properties of all resources of a type, by logical id."""
         return {name: each.get("Properties", {}) for name, each in self.resources.items() if each["Type"] == kind}
 
+    def refused(self) -> list[str]:
+        """What CloudFormation says of these parameters by the template's rules, before it makes anything."""
+        return [
+            each["AssertDescription"]
+            for rule in self._template["Rules"].values()
+            if self._holds(rule["RuleCondition"])
+            for each in rule["Assertions"]
+            if not self._holds(each["Assert"])
+        ]
+
     def _value(self, node: Any) -> Any:
         if isinstance(node, list):
             return [value for each in node if (value := self._value(each)) != {"Ref": "AWS::NoValue"}]
@@ -132,6 +142,8 @@ class Resolved:
             return not self._holds(operand[0])
         if operator in ("Fn::And", "Fn::Or"):
             return (all if operator == "Fn::And" else any)(self._holds(each) for each in operand)
+        if operator == "Fn::Contains":
+            return operand[1] in str(self._value(operand[0])).split(",")
         assert operator == "Fn::Equals", operator
         left, right = (str(self._value(each)) for each in operand)
         return left == right

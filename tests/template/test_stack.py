@@ -86,6 +86,36 @@ def test_an_existing_network_and_database_are_taken_as_they_are(transformed: dic
         assert function["Environment"]["Variables"]["DATABASE_SECRET_ARN"] == "arn:secret"
 
 
+_THERE = {"Database": "existing", "DatabaseHost": "db.internal"}
+_NET = {"Network": "existing", "SubnetIds": "subnet-1,subnet-2", "SecurityGroupIds": "sg-1"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "refused"),
+    [
+        ({}, ""),
+        ({**_THERE, "DatabaseSecretArn": "arn:secret"}, ""),
+        ({**_THERE, "DatabaseAuth": "iam", "DatabaseResourceId": "db-1"}, ""),
+        ({**_THERE, "DatabaseHost": "", "DatabaseSecretArn": "arn:secret"}, "needs DatabaseHost"),
+        (_THERE, "needs DatabaseSecretArn"),
+        (
+            {**_THERE, "DatabaseAuth": "iam", "DatabaseSecretArn": "arn:secret"},
+            "or DatabaseResourceId with",
+        ),
+        ({**_NET, "VpcId": "vpc-1"}, ""),
+        (_NET, "Network=existing with VpcId"),
+        ({**_NET, "VpcId": "vpc-1", "SubnetIds": ""}, "needs SubnetIds"),
+        ({"Network": "none"}, "Database=own needs Network=own"),
+    ],
+)
+def test_what_a_deploy_lacks_is_said_before_anything_is_made(
+    transformed: dict[str, Any], parameters: dict[str, str], refused: str
+) -> None:
+    said = Resolved(transformed, parameters).refused()
+    assert bool(said) == bool(refused)
+    assert refused in "".join(said)
+
+
 def test_only_the_functions_reach_the_database_and_it_reaches_nothing(fresh: Resolved) -> None:
     group = fresh.resources["DatabaseSecurityGroup"]["Properties"]
     [way_in] = group["SecurityGroupIngress"]
