@@ -8,6 +8,7 @@ import requests
 
 from local import stack, tenant
 from local.board import Board
+from local.notes import Notes
 from local.project import KEPT
 from local.receiver import Receiver
 from local.tenant import Refused, Tenant
@@ -21,38 +22,38 @@ _LOOK_EVERY_SECONDS = 2
 
 def main() -> int:
     """Sets up what is missing, shows what happens, and stops all that it started."""
+    receiver = Receiver(secret=tenant.last_secret(KEPT))
     try:
-        with stack.running(KEPT, say=_say) as running:
-            _show(running)
+        # What an earlier run left in the queue is delivered as soon as the stack is up.
+        with stack.running(KEPT, say=_say, first=lambda notes: _listen(receiver, notes)) as running:
+            _show(running, receiver)
     except KeyboardInterrupt:
         _say("stopped; the data is kept under .local")
     except (RuntimeError, TimeoutError, FileNotFoundError) as error:
         print(f"make run: {error}", file=sys.stderr)
         return 1
+    finally:
+        receiver.stop()
     return 0
 
 
-def _show(running: stack.Stack) -> None:
+def _show(running: stack.Stack, receiver: Receiver) -> None:
     credentials = tenant.kept(running, "demo")
+    receiver.secret = credentials.signing_secret
     client = Tenant(api_url=running.api_url, credentials=credentials)
-    receiver = Receiver(secret=credentials.signing_secret)
-    _listen(receiver, running)
-    try:
-        board = Board(names=_schedules(client, receiver))
-        receiver.on_received = board.post
-        print(_introduction(running, credentials), flush=True)
-        while True:
-            _look(client, board)
-            time.sleep(_LOOK_EVERY_SECONDS)
-    finally:
-        receiver.stop()
+    board = Board(names=_schedules(client, receiver))
+    receiver.on_received = board.post
+    print(_introduction(running, credentials), flush=True)
+    while True:
+        _look(client, board)
+        time.sleep(_LOOK_EVERY_SECONDS)
 
 
-def _listen(receiver: Receiver, running: stack.Stack) -> None:
+def _listen(receiver: Receiver, notes: Notes) -> None:
     try:
-        receiver.start(running.notes.port("receiver"))
+        receiver.start(notes.port("receiver"))
     except OSError:
-        receiver.start(running.notes.move("receiver"))
+        receiver.start(notes.move("receiver"))
 
 
 def _schedules(client: Tenant, receiver: Receiver) -> dict[str, str]:

@@ -46,10 +46,17 @@ class Stack:
 
 
 @contextmanager
-def running(folder: Path, *, say: Say, parameters: Mapping[str, str] | None = None) -> Iterator[Stack]:
+def running(
+    folder: Path,
+    *,
+    say: Say,
+    parameters: Mapping[str, str] | None = None,
+    first: Callable[[Notes], None] = lambda _: None,
+) -> Iterator[Stack]:
     """Starts the stack over `folder` and stops all of it at the end, whatever ended it.
 
-    `parameters` are the template's. Raises RuntimeError or TimeoutError with the end of the log of what did not start.
+    `parameters` are the template's. `first` is called before anything can be delivered. Raises RuntimeError or TimeoutError
+    with the end of the log of what did not start.
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -63,6 +70,7 @@ def running(folder: Path, *, say: Say, parameters: Mapping[str, str] | None = No
             stops.callback(_undisturbed, postgres.Server(data=data, port=notes.port("database")).stop)
             database = _start_postgres(data, notes)
             database.create_database(_DATABASE)
+        first(notes)
         endpoint = Endpoint(folder=folder / "aws", port=notes.port("endpoint"))
         stops.callback(_undisturbed, endpoint.stop)
         with _told(say, "starting the AWS endpoint"):

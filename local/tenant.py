@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -63,9 +64,8 @@ def create(stack: Stack, name: str) -> Credentials:
 
 def kept(stack: Stack, name: str) -> Credentials:
     """The tenant that an earlier run made over the same data, or a new one."""
-    path = stack.endpoint.folder / "tenant.json"  # with the key that its signing secret is encrypted under
-    if path.exists():
-        credentials = Credentials(**json.loads(path.read_text()))
+    path = _noted(stack.folder)
+    if credentials := _read(path):
         try:
             Tenant(api_url=stack.api_url, credentials=credentials).schedules()
         except Refused:
@@ -76,3 +76,17 @@ def kept(stack: Stack, name: str) -> Credentials:
     path.touch(mode=0o600)
     path.write_text(json.dumps(asdict(credentials), indent=2) + "\n")
     return credentials
+
+
+def last_secret(folder: Path) -> str:
+    """The signing secret of the tenant that an earlier run made over `folder`; empty where there was none."""
+    credentials = _read(_noted(folder))
+    return credentials.signing_secret if credentials else ""
+
+
+def _noted(folder: Path) -> Path:
+    return folder / "aws" / "tenant.json"  # beside the key that its signing secret is encrypted under
+
+
+def _read(path: Path) -> Credentials | None:
+    return Credentials(**json.loads(path.read_text())) if path.exists() else None

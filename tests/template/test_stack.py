@@ -56,6 +56,7 @@ def test_nothing_is_relaxed_but_on_one_machine(transformed: dict[str, Any], envi
 def test_production_has_a_second_of_everything_and_guards_what_cannot_be_made_again(production: Resolved) -> None:
     [database] = production.of_type("AWS::RDS::DBInstance").values()
     assert (database["MultiAZ"], database["DeletionProtection"]) == ("true", "true")
+    assert database["MonitoringRoleArn"] == _arn("DatabaseMonitoringRole")
     assert len(production.of_type("AWS::EC2::NatGateway")) == 2
     assert production.of_type("AWS::WAFv2::WebACLAssociation")
 
