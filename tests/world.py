@@ -1,5 +1,6 @@
 """A small world for tests of the use cases: one database, a clock that tests move, tenants and schedules."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -121,3 +122,10 @@ class World:
             id=schedule.id,
         )
         return [(row[0], *(f"{each.astimezone(UTC):%H:%M:%S}" for each in row[1:3]), row[3]) for row in rows]
+
+
+def wait_until_blocked(world: World) -> None:
+    """Until somebody waits for another's lock."""
+    deadline = time.monotonic() + 30
+    while not world.sql("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"):
+        assert time.monotonic() < deadline, "nobody waits"

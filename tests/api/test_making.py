@@ -1,16 +1,26 @@
 """Schedules put under their names, runs asked for by hand, and many schedules changed by a label."""
 
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from scheduler.calendar.zones import tzdata_version
+from scheduler.look_ahead import LOOK_AHEAD
+from scheduler.schedules import Definition
+from scheduler.scheduling import Scheduling
+from scheduler.store.connection import Database, Row
+from scheduler.timing import Timing
 
 from tests.api.client import MINUTELY, Client
 from tests.api.conftest import Connect
-from tests.world import World
+from tests.world import RETENTION, World, wait_until_blocked
 
 HOURLY = {"rate": "1 hour", "url": "https://hook.example/path"}
 
@@ -171,3 +181,62 @@ def test_no_label_means_no_schedule(client: Client, body: dict[str, Any]) -> Non
     client.create()
     assert client.post("/v1/schedules/pause", body).status == 400
     assert client.get("/v1/schedules", status="active").document["schedules"]
+
+
+@pytest.fixture
+def two(client: Client, world: World) -> tuple[str, str]:
+    """Two labelled schedules; the one whose calendar comes first is itself the last."""
+    ids = UUID(int=2**128 - 1), UUID(int=1)
+    for zone, each in zip(("UTC", "Europe/Berlin"), ids, strict=True):
+        definition = Definition(
+            name=None,
+            timing=Timing(cron="* * * * *", timezone=zone),
+            url="https://hook.example/",
+            headers=(),
+            payload=None,
+            labels=(("team", "a"),),
+        )
+        world.scheduling.create(world.tenant_id, each, definition, changed_by="test")
+    world.clock.set("09:01:30")
+    return str(ids[0]), str(ids[1])
+
+
+@contextmanager
+def a_tick_that_waits(world: World, database: Database) -> Iterator[Callable[[int], list[Row]]]:
+    """A planner that takes so many calendars in their order, waiting for each, and keeps them."""
+    words: dict[str, object] = {"tzdata_version": tzdata_version(), "left_alone": []}
+    with database.transaction() as transaction:
+        transaction.run("planning.bound_wait")
+        yield lambda most: transaction.run(
+            "planning.wait_for_calendars", horizon=world.clock.now + LOOK_AHEAD, most=most, **words
+        )
+
+
+def test_a_change_of_many_holds_no_calendar_while_it_waits_for_one_before_it(
+    client: Client, world: World, two: tuple[str, str], connect: Callable[[], Database]
+) -> None:
+    with ThreadPoolExecutor(max_workers=1) as changers:
+        with a_tick_that_waits(world, connect()) as take:
+            assert len(take(1)) == 1
+            paused = changers.submit(client.post, "/v1/schedules/pause", {"labels": {"team": "a"}})
+            wait_until_blocked(world)
+            assert len(take(2)) == 2
+        assert paused.result(timeout=30).document == {"matched": 2, "changed": 2, "remaining": 0}
+
+
+def test_a_change_of_many_leaves_out_what_was_given_another_calendar_meanwhile(
+    client: Client, world: World, two: tuple[str, str], connect: Callable[[], Database]
+) -> None:
+    other = Scheduling(database=connect(), clock=world.clock, retention=RETENTION)
+    with ThreadPoolExecutor(max_workers=1) as changers:
+        with a_tick_that_waits(world, connect()) as take:
+            take(1)
+            paused = changers.submit(client.post, "/v1/schedules/pause", {"labels": {"team": "a"}})
+            wait_until_blocked(world)
+
+            def later(old: Definition) -> Definition:
+                return replace(old, timing=Timing(cron="30 9 * * *"))
+
+            other.edit(world.tenant_id, UUID(two[1]), later, changed_by="test")
+        assert paused.result(timeout=30).document == {"matched": 2, "changed": 1, "remaining": 1}
+    assert [client.get(f"/v1/schedules/{each}").document["status"] for each in two] == ["paused", "active"]

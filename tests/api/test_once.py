@@ -1,7 +1,6 @@
 """POSTs that name themselves are carried out once, and answered the same each time."""
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -14,7 +13,7 @@ from scheduler.store.connection import Database
 from tests.api.client import MINUTELY, Answer, Client
 from tests.api.conftest import Connect
 from tests.api.things import CHANGES, HOURLY, Thing, a_run_that_failed
-from tests.world import World
+from tests.world import World, wait_until_blocked
 
 
 def a_labelled_schedule(client: Client, world: World) -> Thing:
@@ -124,13 +123,6 @@ def test_requests_under_one_key_at_once_are_one_request(
     assert len({answer.document["id"] for answer in answers}) == 1
     assert sum("Idempotent-Replayed" in answer.headers for answer in answers) == len(others) - 1
     assert count(world) == 1
-
-
-def wait_until_blocked(world: World) -> None:
-    """Until somebody waits for another's lock."""
-    deadline = time.monotonic() + 30
-    while not world.sql("select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"):
-        assert time.monotonic() < deadline, "nobody waits"
 
 
 @pytest.fixture(params=POSTS)
