@@ -50,9 +50,9 @@ def _meant(text: str) -> Precondition:
         return Precondition(there=True)
     if not _TAGS.fullmatch(text):
         raise BadHeader("If-Match", "must be * or the ETag of an answer, in its quotation marks")
-    # A weak tag never matches here (RFC 9110, section 13.1.1). Of ours the part before the hyphen names the state.
-    strong = [tag for tag in _EACH.findall(text) if not tag.startswith("W/")]
-    return Precondition(there=True, tags=frozenset(tag.strip('"').partition("-")[0] for tag in strong))
+    # Of ours the part before the hyphen names the state. A weak tag keeps its W/, and never matches (RFC 9110, section 13.1.1).
+    tags = (tag.strip('"').partition("-")[0] for tag in _EACH.findall(text))
+    return Precondition(there=True, tags=frozenset(tags))
 
 
 def idempotency_key(event: dict[str, Any]) -> str | None:
