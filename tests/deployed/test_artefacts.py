@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from local import release
+from local import rds_roots, release
 from local.endpoint import clean_environment
 from local.project import PROJECT, tool
 
@@ -60,6 +60,11 @@ def test_a_function_is_less_than_100_kib(build: Path, name: str) -> None:
 def test_our_layer_is_less_than_a_mib_and_the_dependencies_less_than_50(build: Path) -> None:
     assert _unzipped(build / "SchedulerLayer") < _MIB
     assert _unzipped(build / "DependenciesLayer") < 50 * _MIB
+
+
+def test_our_layer_carries_the_authorities_of_rds(build: Path) -> None:
+    built = build / "SchedulerLayer" / "python" / rds_roots.FILE.relative_to(PROJECT / "shared")
+    assert built.read_bytes() == rds_roots.FILE.read_bytes()
 
 
 def test_two_builds_of_the_same_sources_are_equal(build: Path, tmp_path: Path) -> None:
