@@ -1,7 +1,6 @@
 """After an outage, or for very many schedules, a calendar is planned in pieces: with the same result as at once."""
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,7 +10,7 @@ from scheduler.audit import audit
 from scheduler.schedules import Schedule
 from scheduler.timing import Late, Misfire, Timing
 
-from tests.world import World, utc
+from tests.world import World, so_often, utc
 
 BEGUN = utc("09:00:00")
 # The first after the two that are planned at the creation.
@@ -63,12 +62,6 @@ def later_runs(world: World, schedule: Schedule) -> list[datetime]:
         first=FIRST,
     )
     return [row[0] for row in rows]
-
-
-def so_often(count: int) -> Callable[[], bool]:
-    """Two looks at the time are one transaction: the first is for calendars of older zone data, of which there are none."""
-    looks = iter(range(count))
-    return lambda: next(looks, None) is not None
 
 
 @pytest.mark.parametrize("seed", range(2))

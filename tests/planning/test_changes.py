@@ -128,13 +128,13 @@ def test_an_edit_while_a_cursor_stands_an_hour_ahead_takes_back_what_was_planned
     assert world.planned(schedule) == []
 
 
-def test_a_claimed_run_later_than_the_edit_goes_on(world: World) -> None:
+@pytest.mark.parametrize(
+    "as_it_is",
+    ["state = 'delivering', attempt = 1, lease_until = '2026-12-01T09:02:00Z'", "attempt = 1", "trigger = 'manual'"],
+)
+def test_a_later_run_that_was_claimed_or_asked_for_by_hand_goes_on(world: World, as_it_is: str) -> None:
     schedule = world.create(cron="* * * * *")
-    world.sql(
-        "update job_run set state = 'delivering', attempt = 1, lease_until = :lease where scheduled_for = :at",
-        lease=utc("09:02:00"),
-        at=utc("09:01:00"),
-    )
+    world.sql(f"update job_run set {as_it_is} where scheduled_for = :at", at=utc("09:01:00"))
     world.edit(schedule, cron="0 12 * * *")
     assert world.planned(schedule) == ["09:01:00"]
 

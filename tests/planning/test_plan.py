@@ -7,8 +7,7 @@ from scheduler import planning
 from scheduler.runs import scheduled_for_of
 from scheduler.timing import Timing
 
-from tests.planning.test_backlog import so_often
-from tests.world import T0, World, utc
+from tests.world import T0, World, so_often, utc
 
 
 def test_a_new_schedule_is_planned_at_once_up_to_the_look_ahead(world: World) -> None:
@@ -140,10 +139,10 @@ def test_a_calendar_that_raises_is_set_aside_and_stops_no_other(world: World) ->
     bad, good = world.create(cron="*/2 * * * *"), world.create(cron="* * * * *")
     world.sql("update calendar set expression = 'nonsense' where id = :id", id=bad.calendar_id)
     world.clock.move(minutes=5)
-    plan = world.tick(more_time=so_often(50))
+    plan = world.tick()
     assert list(plan.set_aside) == [bad.calendar_id]
     assert "09:06:00" in world.planned(good)
-    assert world.tick(more_time=so_often(50)).set_aside == {}
+    assert world.tick().set_aside == {}
 
 
 def test_a_calendar_that_the_database_refuses_is_left_alone_and_stops_no_other(world: World) -> None:
@@ -159,8 +158,7 @@ def test_a_calendar_that_the_database_refuses_is_left_alone_and_stops_no_other(w
     world.sql("update calendar set expression = '0 0 * * *' where id = :id", id=far.calendar_id)
     world.sql("update schedule set active_from = :at where id = :id", at=utc("2026-11-01T00:00:00+00:00"), id=far.id)
     world.clock.move(minutes=5)
-    # Far more transactions than it takes, so that a tick which gets nowhere ends and fails.
-    plan = world.tick(more_time=so_often(50))
+    plan = world.tick()
     assert list(plan.refused) == [far.calendar_id]
     assert "09:06:00" in world.planned(good)
 

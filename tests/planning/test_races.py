@@ -25,7 +25,7 @@ from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Database, Row, Transaction
 from scheduler.timing import Timing
 
-from tests.world import RETENTION, T0, Hands, World
+from tests.world import RETENTION, T0, Hands, World, so_often
 
 TIMINGS = (
     Timing(cron="* * * * *"),
@@ -132,7 +132,7 @@ class Tenant:
 
 
 def tick(database: Database, clock: Hands) -> None:
-    plan(database, clock, retention=RETENTION, more_time=lambda: True)
+    plan(database, clock, retention=RETENTION, more_time=so_often(500))
 
 
 def settle_clock(world: World, clocks: list[Hands]) -> None:

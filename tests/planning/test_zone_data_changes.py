@@ -1,7 +1,8 @@
 """Newer time zone data: the planned future moves and is announced, what ran stays, and no wall time fires twice."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from scheduler.calendar.zones import reading
 from scheduler.schedules import Schedule
-from scheduler.timing import Late, Misfire, Timing
+from scheduler.store.connection import Database
+from scheduler.timing import Exclude, Late, Misfire, Timing
 
 from tests.planning.zone_releases import paris_as
 from tests.world import T0, World, utc
@@ -73,9 +75,13 @@ def test_a_run_that_is_planned_already_moves(world: World, tmp_path: Path) -> No
     assert times(detail) == ([utc("09:02:00"), utc("2026-12-02T09:02:00+00:00")], [utc("10:02:00")])
 
 
-def test_a_run_that_was_claimed_stays(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "as_it_is",
+    ["state = 'delivering', attempt = 1, lease_until = '2026-12-01T09:03:00Z'", "attempt = 1", "trigger = 'manual'"],
+)
+def test_a_run_that_was_claimed_or_asked_for_by_hand_stays(world: World, tmp_path: Path, as_it_is: str) -> None:
     schedule = world.create(cron="2 10 * * *", timezone=PARIS)
-    world.sql("update job_run set state = 'delivering', attempt = 1, lease_until = :lease", lease=utc("09:03:00"))
+    world.sql(f"update job_run set {as_it_is}")
     with reading(paris_as(BACK, tmp_path)):
         world.tick()
     assert world.planned(schedule) == ["09:02:00"]
@@ -121,6 +127,48 @@ def test_a_job_that_follows_the_real_time_keeps_its_rhythm(world: World, tmp_pat
 
 
 @pytest.mark.parametrize("zone", [AHEAD, BACK])
+def test_a_rate_keeps_its_rhythm_though_a_zone_says_what_its_excluded_dates_are(
+    world: World, tmp_path: Path, zone: str
+) -> None:
+    exclude = Exclude(dates=(date(2026, 12, 3),))
+    schedule = world.create(rate="5 minutes", start_at=utc("09:05:00"), timezone=PARIS, exclude=exclude)
+    world.clock.set("09:12:00")
+    world.tick()
+    with reading(paris_as(zone, tmp_path)):
+        world.clock.set("09:21:00")
+        world.tick()
+    assert world.planned(schedule) == ["09:05:00", "09:10:00", "09:15:00", "09:20:00"]
+    assert shifts(world) == []
+
+
+def test_a_wall_time_that_is_leapt_over_is_owed_though_the_next_one_is_when_the_old_one_was(
+    world: World, tmp_path: Path
+) -> None:
+    """By the newer data 10:30 is past, 11:00 was when 10:00 has run, and 11:30 is when 10:30 was to be."""
+    world.clock.set("07:00:00")
+    schedule = world.create(cron="0,30 10,11 * * *", timezone=PARIS)
+    world.clock.set("09:00:30")
+    world.tick()
+    assert world.planned(schedule) == ["09:00:00"]
+    with reading(paris_as(AHEAD, tmp_path)):
+        world.tick()
+        assert world.planned(schedule) == ["08:30:00", "09:00:00"]
+        world.clock.set("11:00:00")
+        world.tick()
+    assert world.planned(schedule) == ["08:30:00", "09:00:00", "09:30:00"]
+
+
+def test_a_change_of_a_summer_to_come_is_told_now(world: World, tmp_path: Path) -> None:
+    """In December the clocks of Lagos are those of Paris, in July they are not."""
+    schedule = world.create(cron="0 12 1 7 *", timezone=PARIS)
+    with reading(paris_as("Africa/Lagos", tmp_path)):
+        assert world.tick().shifted == 1
+        assert cursor(world, schedule)[1] == utc("2027-07-01T11:00:00+00:00")
+    [detail] = shifts(world)
+    assert times(detail) == ([utc("2027-07-01T10:00:00+00:00")], [utc("2027-07-01T11:00:00+00:00")])
+
+
+@pytest.mark.parametrize("zone", [AHEAD, BACK])
 @pytest.mark.parametrize("minutes", [0, 29, 31, 59, 61, 90, 121])
 def test_at_whatever_moment_it_comes_each_wall_time_fires_once(
     world: World, tmp_path: Path, zone: str, minutes: int
@@ -155,6 +203,31 @@ def test_a_planner_with_older_data_beside_it_leaves_the_calendar_alone(world: Wo
     assert cursor(world, schedule) == stamped
     with reading(paris_as(BACK, tmp_path / "again")):
         assert world.tick().runs == 3
+
+
+def test_a_schedule_that_has_made_all_its_runs_is_told_nothing(world: World, tmp_path: Path) -> None:
+    world.create(cron="2 10 * * *", timezone=PARIS, max_runs=1)
+    world.clock.set("09:30:00")
+    world.tick()
+    with reading(paris_as(AHEAD, tmp_path)):
+        assert world.tick().shifted == 1
+    assert shifts(world) == []
+
+
+def test_a_calendar_is_retimed_by_one_planner_at_a_time_and_its_cursor_stays(
+    world: World, connect: Callable[[], Database]
+) -> None:
+    schedule = world.create(cron="* * * * *", timezone=PARIS)
+    asked = {"tzdata_version": "9999z", "left_alone": [], "most": 9}
+    with connect().transaction() as one, connect().transaction() as other:
+        [row] = one.run("retiming.claim_outdated", **asked)
+        assert other.run("retiming.claim_outdated", **asked) == []
+        earlier = row["planned_through"] - timedelta(seconds=1)
+        changed = {"excluded_dates": [], "utc_offset": 0, "tzdata_version": "9999z", "revised_at": T0}
+        revised = one.change(
+            "retiming.revise", id=schedule.calendar_id, cursor=earlier, next_fire_at=row["next_fire_at"], **changed
+        )
+        assert revised == 0
 
 
 def test_data_that_changes_nothing_is_stamped_and_nobody_is_told(world: World, tmp_path: Path) -> None:
