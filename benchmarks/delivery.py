@@ -154,7 +154,7 @@ def _fill(
     with database.transaction() as transaction:
         transaction.run("tenants.insert", id=tenant, name="Bench", now=NOW)
         transaction.run(
-            "tenants.insert_secret", id=uuid4(), tenant_id=tenant, ciphertext=keys.encrypt(tenant, _SECRET), now=NOW
+            "signing_secrets.insert", id=uuid4(), tenant_id=tenant, ciphertext=keys.encrypt(tenant, _SECRET), now=NOW
         )
         # As many days as a stack has that keeps its runs for a month: a statement must not pay for those it does not touch.
         first, last = (NOW - timedelta(days=30)).date(), (NOW + timedelta(days=62)).date()

@@ -28,39 +28,54 @@ room as (
         select count(*) as runs from job_run as r where r.state = 'queued' and r.tenant_id = owing.tenant_id
     ) as queued
     where t.status <> 'suspended'
+),
+
+placed as (
+    select
+        room.tenant_id,
+        room.allowed,
+        room.share,
+        due.*,
+        row_number() over (partition by room.tenant_id order by due.next_attempt_at, due.id) as place
+    from room
+    cross join lateral (
+        select oldest.*
+        from (
+            select r.id, r.scheduled_for, r.next_attempt_at, r.attempt, r.sends
+            from job_run as r
+            -- Row by row, behind a fence: a plan that began with the schedules would read all of a backlog.
+            cross join lateral (
+                select held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now) as held
+                from schedule as s
+                where s.id = r.schedule_id
+                offset 0
+            ) as its_schedule
+            where r.tenant_id = room.tenant_id
+                and r.state = 'planned'
+                and r.held_by is null
+                and r.scheduled_for <= :horizon
+                and r.next_attempt_at <= :horizon
+                and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
+                and not its_schedule.held
+            order by r.next_attempt_at, r.id
+            -- No limit of ours but the planner's: it tells how few of them are wanted.
+            limit cast(:tenant_queued as bigint) + 1
+        ) as oldest
+        limit least(room.allowed, room.share) + 1
+    ) as due
 )
 
 select
-    due.id,
-    room.tenant_id,
-    due.scheduled_for,
-    due.next_attempt_at,
-    due.attempt,
-    due.sends,
-    due.place > least(room.allowed, room.share) as left_behind,
-    due.place > room.share as cut
-from room
-cross join lateral (
-    select
-        r.id,
-        r.scheduled_for,
-        r.next_attempt_at,
-        r.attempt,
-        r.sends,
-        row_number() over (order by r.next_attempt_at, r.id) as place
-    from job_run as r
-    inner join schedule as s on r.schedule_id = s.id
-    where r.tenant_id = room.tenant_id
-        and r.state = 'planned'
-        and r.held_by is null
-        and r.scheduled_for <= :horizon
-        and r.next_attempt_at <= :horizon
-        and (cast(:schedule_id as uuid) is null or r.schedule_id = :schedule_id)
-        and not held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now)
-    order by r.next_attempt_at, r.id
-    limit least(room.allowed, room.share) + 1
-) as due
-order by due.next_attempt_at, due.id
+    p.id,
+    p.tenant_id,
+    p.scheduled_for,
+    p.next_attempt_at,
+    p.attempt,
+    p.sends,
+    p.place > least(p.allowed, p.share) as left_behind,
+    p.place > p.share as cut
+from placed as p
+order by p.next_attempt_at, p.id
 
 -- name: find_lost
 -- What should have happened and did not: a lease that ran out, a message that nobody received. A backlog is not a loss, so

@@ -2,18 +2,24 @@
 -- What is held for longer than its policy lasts, whoever holds it: a pause, a suspension, a breaker, an earlier run. Theirs is the
 -- state in which the claim leaves what it holds: planned. Two halves, since each has an index of its own.
 with held as (
-    select r.id, r.scheduled_for, coalesce(r.redelivered_at, r.due_at) as counts_from, s.retry
+    select r.id, r.scheduled_for, coalesce(r.redelivered_at, r.due_at) as counts_from, its_schedule.retry
     from job_run as r
-    inner join schedule as s on r.schedule_id = s.id
-    inner join tenant as t on r.tenant_id = t.id
+    -- Row by row, behind a fence: a plan that began with the schedules would look for runs of each.
+    cross join lateral (
+        select
+            s.retry,
+            t.status = 'suspended'
+            or held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now) as held
+        from schedule as s
+        inner join tenant as t on s.tenant_id = t.id
+        where s.id = r.schedule_id
+        offset 0
+    ) as its_schedule
     where r.state = 'planned'
         and r.held_by is null
         and r.scheduled_for <= :now
         and r.next_attempt_at <= :now
-        and (
-            t.status = 'suspended'
-            or held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now)
-        )
+        and its_schedule.held
     union all
     select r.id, r.scheduled_for, coalesce(r.redelivered_at, r.due_at) as counts_from, s.retry
     from job_run as r

@@ -13,13 +13,19 @@ from (
     cross join lateral (
         select r.next_attempt_at
         from job_run as r
-        inner join schedule as s on r.schedule_id = s.id
+        -- Row by row, as in dispatch.find_planned.
+        cross join lateral (
+            select held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now) as held
+            from schedule as s
+            where s.id = r.schedule_id
+            offset 0
+        ) as its_schedule
         where r.tenant_id = owing.tenant_id
             and r.state = 'planned'
             and r.held_by is null
             and r.scheduled_for <= :now
             and r.next_attempt_at <= :now
-            and not held_by_schedule(r.trigger, r.redelivered_at, r.scheduled_for, s.status, s.held_until, :now)
+            and not its_schedule.held
         order by r.next_attempt_at
         limit 1
     ) as due
