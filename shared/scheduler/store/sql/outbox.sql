@@ -9,4 +9,6 @@ limit :most
 for update skip locked
 
 -- name: forget
-delete from outbox where id = any(cast(:ids as uuid []))
+-- What the bus took. Not waited for until it is on the disk: where a crash of the server brings an event back, it is published once
+-- more under its own id.
+delete from outbox where id = any(cast(:ids as uuid [])) and set_config('synchronous_commit', 'off', true) = 'off'
