@@ -65,6 +65,14 @@ def test_an_edit_on_an_excluded_day_records_it_up_to_then(world: World) -> None:
     assert world.skipped(schedule) == [("excluded", "09:01:00", "09:02:00", 2), ("excluded", "09:03:00", "09:10:00", 8)]
 
 
+def test_an_edit_takes_back_what_was_left_out_ahead_of_it(world: World) -> None:
+    schedule = world.create(rate="20 seconds", start_at=utc("09:00:20"), exclude=off(dates=(FIRST,)))
+    assert world.skipped(schedule) == [("excluded", "09:00:20", "09:02:00", 6)]
+    world.clock.set("09:01:30")
+    world.edit(schedule, cron="0 12 * * *")
+    assert world.skipped(schedule) == [("excluded", "09:00:20", "09:01:20", 4)]
+
+
 def test_a_date_moves_its_runs_to_the_next_day(world: World) -> None:
     exclude = off(dates=(FIRST, SECOND), on_excluded=OnExcluded.NEXT_DAY)
     schedule = world.create(cron="0 12 1,2 * *", exclude=exclude)

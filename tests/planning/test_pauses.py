@@ -40,6 +40,21 @@ def test_a_resume_before_the_end_takes_back_the_rest_of_the_pause(world: World) 
     assert world.skipped(schedule) == [("paused", "09:01:00", "09:02:00", 2)]
 
 
+def test_a_resume_before_anything_was_skipped_takes_back_the_whole_pause(world: World) -> None:
+    schedule = world.create(cron="*/5 * * * *")
+    world.pause(schedule, until=utc("09:30:00"))
+    assert world.skipped(schedule) == [("paused", "09:05:00", "09:25:00", 5)]
+    world.clock.set("09:02:30")
+    world.resume(schedule)
+    assert world.skipped(schedule) == []
+
+
+def test_a_pause_with_an_end_skips_nothing_before_the_schedule_begins(world: World) -> None:
+    schedule = world.create(cron="* * * * *", start_at=utc("09:30:00"))
+    world.pause(schedule, until=utc("09:40:00"))
+    assert world.skipped(schedule) == [("paused", "09:30:00", "09:39:00", 10)]
+
+
 def test_an_edit_inside_a_pause_keeps_the_pause_and_accounts_for_both_timings(world: World) -> None:
     schedule = world.create(cron="* * * * *")
     world.pause(schedule, until=utc("09:10:00"))
