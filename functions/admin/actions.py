@@ -125,12 +125,13 @@ class Actions:
         return Operators(database=self.database, clock=self.clock, operator=asked.operator(event))
 
 
-ACTIONS = (
-    "create_tenant",
-    "suspend_tenant",
-    "resume_tenant",
-    "delete_tenant",
-    "set_limits",
-    "rotate_secret",
-    "issue_key",
-)
+# Each with the fields that it reads, besides `action` and `operator`.
+ACTIONS = {
+    "create_tenant": ("name", "tenant_id"),
+    "suspend_tenant": ("tenant_id",),
+    "resume_tenant": ("tenant_id",),
+    "delete_tenant": ("tenant_id",),
+    "set_limits": ("tenant_id", "limits"),
+    "rotate_secret": ("tenant_id", "overlap_seconds", "request_id"),
+    "issue_key": ("tenant_id", "scopes", "request_id"),
+}

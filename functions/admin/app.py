@@ -4,6 +4,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
+import asked
 from actions import ACTIONS, Actions
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -42,6 +43,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         more_time=lambda: context.get_remaining_time_in_millis() > _RESERVE_MS,
     )
     try:
+        asked.only(event, ACTIONS[action])
         answer: dict[str, Any] = getattr(actions, action)(event)
     except InvalidInput as error:
         return {"errors": [{"pointer": problem.pointer, "detail": problem.detail} for problem in error.problems]}

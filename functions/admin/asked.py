@@ -1,6 +1,6 @@
 """Reads what an operator asks for."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -13,6 +13,14 @@ from scheduler.signing_secrets import DEFAULT_OVERLAP, MAX_OVERLAP
 UNNAMED = "unnamed"
 _LONGEST = 200
 _MOST_SECONDS = int(MAX_OVERLAP.total_seconds())
+
+
+def only(event: Mapping[str, Any], fields: Collection[str]) -> None:
+    """InvalidInput for each field that the action does not read: one that is misspelt would leave its default in force."""
+    known = ("action", "operator", *fields)
+    detail = f"is not a field here; the fields are {', '.join(known)}"
+    if problems := [Problem(pointer=f"/{name}", detail=detail) for name in event if name not in known]:
+        raise InvalidInput(*problems)
 
 
 def operator(event: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 import yaml
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from scheduler import changes, history, look_ahead, runs, schedules, skipped, timing
+from scheduler import changes, history, labels, look_ahead, runs, schedules, skipped, timing
 from scheduler.calendar.spec import Gap, OnExcluded, Overlap
 from scheduler.recording import Logged
 from scheduler.webhook import headers, request, retry, target
@@ -205,6 +205,9 @@ def test_its_limits_are_the_codes(
     assert f"within {changes.LONGEST_PAUSE.days} days" in schemas["Pause"]["properties"]["until"]["description"]
     assert schemas["ExclusionDates"]["properties"]["dates"]["maxItems"] == timing.MOST_LISTED_DATES
     assert schemas["ListName"]["pattern"] == f"^{queries.NAME.pattern}$"
+    for name in ("pause", "resume"):
+        described = contract.document["paths"][f"/v1/schedules/{name}"]["post"]["description"]
+        assert f"{labels.MOST_AT_ONCE} schedules a call at most" in described
     said = " ".join(contract.document["info"]["description"].split())
     assert f"a request body has at most {modules['bodies'].MAX_BYTES:,} bytes" in said.lower()
     assert f"{modules['bodies'].MAX_DEPTH} levels" in said

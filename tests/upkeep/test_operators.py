@@ -1,5 +1,6 @@
 """What operators do: each action may be repeated, and is written down."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +12,9 @@ from scheduler.aws.keys import Keys
 from scheduler.errors import InvalidInput, KeyReused, NotFound
 from scheduler.tenants import find_key
 
+from tests.api.client import Context
 from tests.depot import Depot
-from tests.world import World
+from tests.world import RETENTION, World
 
 _FOLDER = Path(__file__).parents[2] / "functions" / "admin"
 
@@ -27,8 +29,8 @@ def module() -> Iterator[Any]:
         import actions  # noqa: PLC0415
 
         yield actions
-    for name in ("actions", "asked"):
-        del sys.modules[name]
+    for name in ("actions", "asked", "app"):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -169,3 +171,23 @@ def rows_of(world: World, tenant_id: object) -> dict[str, int]:
         name: world.sql(f"select count(*) from {name} where tenant_id = :id", id=tenant_id)[0][0] for [name] in tables
     }
     return counts | {"tenant": world.sql("select count(*) from tenant where id = :id", id=tenant_id)[0][0]}
+
+
+def test_a_field_that_an_action_does_not_read_is_refused_before_anything_is_done(
+    module: Any, world: World, keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import app  # noqa: PLC0415
+
+    monkeypatch.setattr(app, "parts", lambda: (world.database, keys, RETENTION))
+    event = {"action": "rotate_secret", "tenant_id": str(world.tenant_id), "overlap_second": 0, "scopes": ["read"]}
+    answer = app.handler(event, Context())
+    assert [each["pointer"] for each in answer["errors"]] == ["/overlap_second", "/scopes"]
+    assert world.sql("select count(*) from signing_secret") == [[0]]
+
+
+def test_every_action_is_in_the_operators_page_with_its_fields(module: Any) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE))
+    assert set(rows) == set(module.ACTIONS)
+    for action, fields in module.ACTIONS.items():
+        assert set(fields) <= set(re.findall(r"`(\w+)`", rows[action])), action
