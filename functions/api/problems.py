@@ -16,6 +16,7 @@ from scheduler.errors import (
     InvalidInput,
     KeyReused,
     LimitExceeded,
+    NoTenant,
     NotFound,
     PreconditionFailed,
     Problem,
@@ -49,6 +50,8 @@ _UNAVAILABLE = Kind(
     detail="The request may not have been carried out; look, or try again, in a few seconds.",
 )
 
+_FORBIDDEN = Kind(status=403, name="forbidden", title="Forbidden")
+
 KINDS: dict[type[Exception], Kind] = {
     InvalidInput: Kind(
         status=400,
@@ -56,7 +59,8 @@ KINDS: dict[type[Exception], Kind] = {
         title="Invalid input",
         detail="Nothing was stored: see errors for each field that can't be taken.",
     ),
-    Forbidden: Kind(status=403, name="forbidden", title="Forbidden"),
+    Forbidden: _FORBIDDEN,
+    NoTenant: _FORBIDDEN,
     NotFound: Kind(status=404, name="not-found", title="Not found"),
     Conflict: Kind(status=409, name="conflict", title="Conflict"),
     PreconditionFailed: Kind(status=412, name="precondition-failed", title="Precondition failed"),

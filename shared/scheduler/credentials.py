@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Self
 from uuid import UUID
 
+from scheduler import tenant_rows
 from scheduler.errors import InvalidInput, LimitExceeded, NotFound, Problem
 from scheduler.preconditions import ANYHOW, Precondition, tag_of
 from scheduler.store.clock import Clock
@@ -110,15 +111,16 @@ class Credentials:
         expires_at: datetime | None,
         entropy: Callable[[int], bytes],
     ) -> IssuedKey:
-        """Makes a key under the given new id. InvalidInput for an end that is past or too far; LimitExceeded."""
+        """Makes a key under the given new id. InvalidInput for an end that is past or too far; LimitExceeded; NoTenant."""
         text = new_key_text(entropy)
         with self.database.transaction() as transaction:
+            tenant_rows.hold(transaction, tenant_id)
             now = self.clock(transaction)
             if expires_at is not None and not now < expires_at <= now + LONGEST_LIFE:
                 detail = f"must be later than now, by {LONGEST_LIFE.days} days at most"
                 raise InvalidInput(Problem(pointer="/expires_at", detail=detail))
-            counted = transaction.run("credentials.count_keys", tenant_id=tenant_id, now=now)
-            if counted[0]["keys"] >= MOST_KEYS:
+            [counted] = transaction.run("credentials.count_keys", tenant_id=tenant_id, now=now)
+            if counted["keys"] >= MOST_KEYS:
                 raise LimitExceeded(f"you have {MOST_KEYS} good keys; revoke one", retry_seconds=60)
             transaction.run(
                 "credentials.insert_key",

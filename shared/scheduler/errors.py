@@ -4,6 +4,7 @@ CarillonError
 ├── InvalidInput            what the caller sent can't be taken; carries one Problem a bad field
 │   └── InvalidExpression   a cron, rate, at or time zone text; one Problem with its position
 ├── NotFound                no such thing for this tenant
+│   └── NoTenant            the tenant itself is gone, or being deleted
 ├── Conflict                the thing is in a state that does not allow this
 ├── PreconditionFailed      the thing is not in the version that the caller had seen
 ├── KeyReused               an idempotency key came back with another request
@@ -13,6 +14,7 @@ CarillonError
 """
 
 from dataclasses import dataclass
+from uuid import UUID
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +57,13 @@ class InvalidExpression(InvalidInput):
 
 class NotFound(CarillonError):
     """No such thing for this tenant; another tenant's thing looks the same."""
+
+
+class NoTenant(NotFound):
+    """The tenant is gone, or its deletion has begun: a key of its may still be in API Gateway's cache."""
+
+    def __init__(self, tenant_id: UUID) -> None:
+        super().__init__(f"the tenant {tenant_id} is no more")
 
 
 class Conflict(CarillonError):

@@ -8,8 +8,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from uuid import UUID
 
+from scheduler import tenant_rows
 from scheduler.calendar.occurrences import next_occurrence
-from scheduler.errors import InvalidInput, LimitExceeded, NotFound, Problem
+from scheduler.errors import InvalidInput, LimitExceeded, NoTenant, Problem
 from scheduler.store.clock import Clock
 from scheduler.store.connection import Database, Transaction
 from scheduler.timing import Timing
@@ -98,7 +99,7 @@ class Admission:
         self._taken: OrderedDict[UUID, _Taken] = OrderedDict()
 
     def admit(self, tenant_id: UUID) -> Admitted:
-        """Counts one request. TooManyRequests where the tenant has made all that it may in this second."""
+        """Counts one request. TooManyRequests where the tenant has made all that it may in this second; NoTenant."""
         taken = self._taken.get(tenant_id)
         if taken is None or taken.requests < 1 or taken.ends < self._monotonic():
             taken = self._take(tenant_id)
@@ -109,9 +110,10 @@ class Admission:
         with self._database.transaction() as transaction:
             transaction.run("limits.hurry")
             rows = transaction.run("limits.take", tenant_id=tenant_id, now=self._clock(transaction))
+            if not rows:
+                raise NoTenant(tenant_id)
             limits = limits_of(transaction, tenant_id)
-        # A tenant that is not there has nothing to protect, and will find nothing.
-        granted, tokens = (rows[0]["granted"], rows[0]["tokens"]) if rows else (1, 0)
+        granted, tokens = rows[0]["granted"], rows[0]["tokens"]
         if granted < 1:
             wait = math.ceil((1 - tokens) / limits.requests_per_second)
             raise TooManyRequests(limits, retry_seconds=max(1, wait))
@@ -139,15 +141,12 @@ def limits_of(transaction: Transaction, tenant_id: UUID) -> Limits:
 def make_room(transaction: Transaction, tenant_id: UUID) -> None:
     """LimitExceeded where the tenant has as many schedules as it may; else no other creation passes before this one ends.
 
-    NotFound for a tenant whose deletion has begun: its key may still be in API Gateway's cache.
-
-    To be called when the calendars are locked: the tenant's row is locked behind them.
+    NoTenant. To be called when the calendars are locked: the tenant's row is locked behind them.
     """
-    rows = transaction.run("limits.count_schedules", tenant_id=tenant_id)
-    if not rows:
-        raise NotFound("the tenant is being deleted")
-    if rows[0]["schedules"] >= rows[0]["max_schedules"]:
-        detail = f"you have {rows[0]['schedules']} schedules, as many as you may; delete one, or ask for more"
+    most = tenant_rows.hold(transaction, tenant_id)
+    [counted] = transaction.run("limits.count_schedules", tenant_id=tenant_id, most=most)
+    if counted["schedules"] >= most:
+        detail = f"you have {counted['schedules']} schedules, as many as you may; delete one, or ask for more"
         raise LimitExceeded(detail, retry_seconds=60)
 
 

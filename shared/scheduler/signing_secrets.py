@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from scheduler import tenant_rows
 from scheduler.aws.keys import Keys
 from scheduler.errors import Conflict, InvalidInput, NotFound, Problem
 from scheduler.preconditions import ANYHOW, Precondition, tag_of
@@ -103,8 +104,7 @@ class SigningSecrets:
             transaction.run("signing_secrets.end", id=secret_id, now=now)
 
     def _held(self, transaction: Transaction, tenant_id: UUID) -> tuple[Sequence[SecretInForce], datetime]:
-        if not transaction.run("signing_secrets.hold", tenant_id=tenant_id):
-            raise NotFound(f"no tenant {tenant_id}")
+        tenant_rows.hold(transaction, tenant_id)
         now = self.clock(transaction)
         return _in_force(transaction, tenant_id, now), now
 

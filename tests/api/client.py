@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,12 @@ class Client:
     api: Any
     tenant_id: UUID
     contract: Contract
+    new_tenant: Callable[[], UUID]
     scopes: str = "read write"
 
     def stranger(self) -> "Client":
         """Another tenant's client."""
-        return replace(self, tenant_id=uuid4())
+        return replace(self, tenant_id=self.new_tenant())
 
     def may(self, scopes: str) -> "Client":
         """The same tenant, with a key of other scopes."""

@@ -5,9 +5,11 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
 import boto3
 import pytest
@@ -104,7 +106,12 @@ def connect_api(
         logger = Logger(service=request.node.nodeid, stream=log)
         parts = modules["parts"].connect(Settings.from_environment(variables), world.clock, logger)
         opened.append(modules["resolver"].Api(parts))
-        return Client(api=opened[-1], tenant_id=world.tenant_id, contract=contract)
+        return Client(
+            api=opened[-1],
+            tenant_id=world.tenant_id,
+            contract=contract,
+            new_tenant=lambda: replace(world, tenant_id=uuid4()).tenant_id,
+        )
 
     yield connect
     for api in opened:

@@ -5,8 +5,10 @@ import io
 import json
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
 import pytest
 from scheduler.errors import MisconfiguredError
@@ -34,10 +36,15 @@ def unused_port() -> Iterator[int]:
 
 
 def test_the_handler_answers_its_event_with_nothing_but_its_environment(
-    handler: Any, modules: dict[str, ModuleType], environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    handler: Any,
+    modules: dict[str, ModuleType],
+    environment: dict[str, str],
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
+    replace(world, tenant_id=UUID(EVENT["requestContext"]["authorizer"]["tenant_id"]))
     answer = handler(copy.deepcopy(EVENT), Context())
     modules["app"].api().close()
     assert answer["statusCode"] == 200

@@ -1,12 +1,18 @@
 """API keys and signing secrets, as their tenant manages them."""
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from scheduler.credentials import MOST_KEYS, Credentials, Scope
+from scheduler.store.connection import Database
 from scheduler.tenants import find_key
 
 from tests.api.client import Client
-from tests.world import World
+from tests.world import World, wait_until_blocked
 
 
 @pytest.fixture
@@ -79,16 +85,37 @@ def test_a_key_that_can_not_be_is_not_made(
     assert world.sql("select count(*) from api_key") == [[0]]
 
 
-def test_there_is_an_end_of_keys(admin: Client, world: World) -> None:
+def insert_keys(world: World, count: int) -> None:
     world.sql(
         """insert into api_key (id, tenant_id, prefix, hash, scopes, created_at)
         select gen_random_uuid(), :id, 'ck_', sha256(convert_to(cast(n as text), 'UTF8')), '{read}', '2026-01-01Z'
-        from generate_series(1, 100) as n""",
+        from generate_series(1, cast(:count as integer)) as n""",
         id=world.tenant_id,
+        count=count,
     )
+
+
+def test_there_is_an_end_of_keys(admin: Client, world: World) -> None:
+    insert_keys(world, MOST_KEYS)
     assert admin.post("/v1/keys", {"scopes": ["read"]}).status == 429
     world.sql("update api_key set revoked_at = created_at where hash = sha256('7')")
     assert admin.post("/v1/keys", {"scopes": ["read"]}).status == 201
+
+
+def test_of_two_issues_at_once_the_second_counts_the_first(
+    admin: Client, world: World, connect: Callable[[], Database]
+) -> None:
+    insert_keys(world, MOST_KEYS - 1)
+    database = connect()
+    credentials = Credentials(database=database, clock=world.clock)
+    words: dict[str, Any] = {"name": None, "scopes": (Scope.READ,), "expires_at": None, "entropy": os.urandom}
+    with ThreadPoolExecutor(max_workers=1) as issuers:
+        with database.joined():
+            credentials.issue(world.tenant_id, uuid4(), **words)
+            second = issuers.submit(admin.post, "/v1/keys", {"scopes": ["read"]})
+            wait_until_blocked(world)
+        assert second.result(timeout=30).status == 429
+    assert world.sql("select count(*) from api_key") == [[MOST_KEYS]]
 
 
 def test_an_issue_that_is_repeated_shows_the_same_key_which_is_nowhere_in_clear(admin: Client, world: World) -> None:

@@ -1,13 +1,26 @@
 """What a tenant may have and do, and what it is told when that is all."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from scheduler.schedules import Definition
+from scheduler.scheduling import Scheduling
+from scheduler.store.connection import Database
+from scheduler.timing import Timing
 
 from tests.api.client import Client
-from tests.world import World
+from tests.world import RETENTION, World, wait_until_blocked
 
 URL = "https://hook.example/path"
+
+
+def create_on(database: Database, world: World) -> None:
+    definition = Definition(name=None, timing=Timing(cron="0 0 * * *"), url=URL, headers=(), payload=None)
+    scheduling = Scheduling(database=database, clock=world.clock, retention=RETENTION)
+    scheduling.create(world.tenant_id, uuid4(), definition, changed_by="test")
 
 
 def limit(world: World, **limits: int) -> None:
@@ -82,3 +95,17 @@ def test_what_was_there_before_a_limit_may_stay(client: Client, world: World) ->
     world.clock.move(seconds=2)
     assert client.patch(path, {"name": "kept"}).status == 200
     assert client.patch(path, {"cron": "*/2 * * * *"}).status in (200, 400)
+
+
+def test_of_two_creations_at_once_the_second_counts_the_first(
+    client: Client, world: World, connect: Callable[[], Database]
+) -> None:
+    limit(world, max_schedules=1)
+    database = connect()
+    with ThreadPoolExecutor(max_workers=1) as creators:
+        with database.joined():
+            create_on(database, world)
+            second = creators.submit(client.post, "/v1/schedules", {"rate": "1 hour", "url": URL})
+            wait_until_blocked(world)
+        assert second.result(timeout=30).status == 429
+    assert world.sql("select count(*) from schedule") == [[1]]

@@ -155,7 +155,7 @@ def test_a_deletion_goes_on_where_its_time_ended(act: Act, world: World, time_le
     assert sum(rows_of(world, world.tenant_id).values()) == 0
 
 
-@pytest.mark.parametrize("action", ["suspend_tenant", "resume_tenant", "delete_tenant", "rotate_secret"])
+@pytest.mark.parametrize("action", ["suspend_tenant", "resume_tenant", "delete_tenant", "rotate_secret", "issue_key"])
 def test_a_tenant_that_is_not_there_is_not_found(act: Act, action: str) -> None:
     with pytest.raises(NotFound):
         act(action, tenant_id=str(uuid4()))

@@ -1,9 +1,10 @@
 -- name: take
--- Up to a tenth of a second's requests out of the tenant's bucket; none where it is empty. The bucket holds a second's.
+-- Up to a tenth of a second's requests out of the tenant's bucket; none where it is empty. The bucket holds a second's. No row
+-- for a tenant that is gone or being deleted.
 insert into request_bucket as b (tenant_id, tokens, granted, refilled_at)
 select t.id, t.requests_per_second - greatest(1, t.requests_per_second / 10), greatest(1, t.requests_per_second / 10), :now
 from tenant as t
-where t.id = :tenant_id
+where t.id = :tenant_id and t.status <> 'deleted'
 on conflict (tenant_id) do update
 set
     (tokens, granted) = (
@@ -46,21 +47,11 @@ set
 where id = :tenant_id and status <> 'deleted'
 
 -- name: count_schedules
--- One creation at a time counts; what it counts stops at the limit, so that a large tenant pays no more than a small one.
-with counted as materialized (
-    select t.max_schedules
-    from tenant as t
-    where t.id = :tenant_id and t.status <> 'deleted'
-    for no key update
-)
-
-select counted.max_schedules, (
-    select count(*)
-    from (
-        select from schedule as s where s.tenant_id = :tenant_id and s.status <> 'deleted' limit counted.max_schedules
-    ) as first_ones
-) as schedules
-from counted
+-- Up to the limit, so that a large tenant pays no more than a small one.
+select count(*) as schedules
+from (
+    select from schedule as s where s.tenant_id = :tenant_id and s.status <> 'deleted' limit :most
+) as first_ones
 
 -- name: usage
 select

@@ -5,13 +5,6 @@ from signing_secret as s
 where s.tenant_id = :tenant_id and (s.expires_at is null or s.expires_at > :now)
 order by s.created_at desc, s.id desc
 
--- name: hold
--- One change at a time, so that each sees the secrets of those before.
-select id
-from tenant
-where id = :tenant_id and status <> 'deleted'
-for no key update
-
 -- name: retire
 -- The secrets in force sign beside their successor until :until, those before the newest :kept no longer.
 with aged as (

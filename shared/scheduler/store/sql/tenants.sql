@@ -2,6 +2,12 @@
 insert into tenant (id, name, status, created_at)
 values (:id, :name, 'active', :now)
 
+-- name: hold
+select max_schedules
+from tenant
+where id = :tenant_id and status <> 'deleted'
+for no key update
+
 -- name: insert_key
 insert into api_key (id, tenant_id, prefix, hash, scopes, created_at)
 values (:id, :tenant_id, :prefix, :hash, :scopes, :now)
