@@ -6,12 +6,15 @@ from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
+from scheduler.attempt import settle
 from scheduler.breaker import BreakerPolicy
 from scheduler.leases import Verdict, claim
+from scheduler.recording import record
 from scheduler.redelivery import Redelivery
 from scheduler.releasing import release
 from scheduler.schedules import AfterOutage
 from scheduler.store.connection import Database
+from scheduler.webhook.outcome import Failure, Stage, Timings
 from scheduler.webhook.retry import Ladder, RetryPolicy
 
 from tests.depot import Depot
@@ -24,6 +27,7 @@ OK = says(b"HTTP/1.1 204 X\r\n\r\n")
 PATIENT = RetryPolicy(backoff=Ladder(delays=(timedelta(hours=3),) * 9), max_attempts=10, max_age=timedelta(days=7))
 BREAKER = BreakerPolicy(volume=4)
 LEASE = timedelta(seconds=30)
+DOWN = Failure(stage=Stage.CONNECT, detail="refused", timings=Timings(total=1))
 
 
 @pytest.fixture
@@ -168,6 +172,28 @@ def test_two_workers_never_probe_at_once(depot: Depot, connect: Callable[[], Dat
         barred = other.result(timeout=30)
     assert [lease.run_id for lease in leases] == [one]
     assert barred.verdicts == {two: Verdict.BARRED}
+
+
+@pytest.mark.parametrize("others", [1, 4])
+def test_workers_that_see_its_first_failures_at_once_open_it_once_and_it_stays_open(
+    depot: Depot, connect: Callable[[], Database], others: int
+) -> None:
+    """Neither sees the other's row: the second waits for the first one's commit."""
+    now = depot.world.clock.now
+    leases = [
+        depot.claim(*(depot.one_run("http://127.0.0.1:9/") for _ in range(count))).leases for count in (4, others)
+    ]
+    outcomes = [[settle(each, DOWN, started_at=now, now=now, receives=1) for each in batch] for batch in leases]
+    words = {"now": now, "held_until": now, "breaker": BREAKER}
+    first, second = connect(), connect()
+    with ThreadPoolExecutor(1) as threads:
+        with first.joined():
+            record(first, outcomes[0], **words)  # type: ignore[arg-type]
+            other = threads.submit(record, second, outcomes[1], **words)  # type: ignore[arg-type]
+            wait_until(lambda: other.done() or waiting_for_a_lock(depot.world) == 1)
+        other.result(timeout=30)
+    assert endpoint(depot) == ("open", 0, 0, 1)
+    assert depot.events().count("endpoint.opened") == 1
 
 
 def test_what_a_breaker_holds_takes_no_place_among_its_tenants_deliveries(depot: Depot) -> None:

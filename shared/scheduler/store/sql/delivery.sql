@@ -527,6 +527,8 @@ kept as (
         case when n.warns then cast(:now as timestamptz) when not n.acknowledged and not n.fails_for_good then n.warned_at end
     from turned as n
     order by n.tenant_id, n.origin
+    -- A row that was not known is another's, made at the same moment of the same trouble: what that one has opened stays open,
+    -- and is told once.
     on conflict (tenant_id, origin) do update
     set
         state = excluded.state,
@@ -538,7 +540,9 @@ kept as (
         probe_run_id = excluded.probe_run_id,
         failing_since = excluded.failing_since,
         warned_at = excluded.warned_at
-    returning tenant_id
+    where endpoint.state = 'closed'
+        or exists (select from known where known.tenant_id = endpoint.tenant_id and known.origin = endpoint.origin)
+    returning tenant_id, origin
 ),
 
 cried as (
@@ -556,6 +560,7 @@ cried as (
         :now,
         :held_until
     from turned as n
+    inner join kept on n.tenant_id = kept.tenant_id and n.origin = kept.origin
     inner join
         (values ('endpoint.opened'), ('endpoint.closed'), ('endpoint.failing')) as c (type)
         on case c.type
