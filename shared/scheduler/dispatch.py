@@ -97,7 +97,8 @@ def sweep(database: Database, queue: Queue, clock: Clock, *, more_time: Callable
             break
         sent = _send(database, queue, rows, now, "dispatch.mark_sent_again", {"now": now})
         total += sent
-        if sent.refused:
+        # One that is locked is sent without a mark: at a second look it would be sent again, and again.
+        if sent.refused or len(rows) < _CALL:
             break
     return total
 

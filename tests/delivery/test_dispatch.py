@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -13,10 +14,13 @@ from moto.server import ThreadedMotoServer
 from moto.sqs.models import sqs_backends
 from scheduler.dead_letters import put_all_back
 from scheduler.delivery import Message
+from scheduler.dispatch import sweep
+from scheduler.runs import scheduled_for_of
+from scheduler.store.connection import Database
 
 from tests.depot import Depot, RunQueue
 from tests.http.receiver import Receiver
-from tests.world import T0, World
+from tests.world import T0, World, so_often
 
 TICK = Path(__file__).with_name("killed_tick.py")
 
@@ -124,6 +128,18 @@ def test_a_backlog_is_not_sent_again_each_minute(depot: Depot) -> None:
         depot.world.clock.move(minutes=1)
         sent.append(depot.sweep().taken)
     assert sum(sent) == 3
+
+
+def test_a_lost_run_that_is_locked_is_sent_once_a_sweep(depot: Depot, connect: Callable[[], Database]) -> None:
+    """Its mark fails, so that it looks as lost as before."""
+    run_id = depot.one_run("http://127.0.0.1:9/")
+    depot.dispatch()
+    depot.world.clock.move(minutes=6)
+    with connect().transaction() as holder:
+        at = scheduled_for_of(run_id)
+        holder.run("redelivery.lock", tenant_id=depot.world.tenant_id, id=run_id, scheduled_for=at)
+        words = {"more_time": so_often(9)}
+        assert sweep(depot.world.database, depot.runs.queue, depot.world.clock, **words).taken == 1
 
 
 def test_a_lease_that_ran_out_is_sent_again(depot: Depot) -> None:
