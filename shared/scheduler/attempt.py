@@ -1,6 +1,7 @@
 """One attempt: a leased run is POSTed once, and what came of it decides what becomes of the run."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -48,11 +49,12 @@ def _waits_in_queue(wait: timedelta, receives: int) -> bool:
 
 
 def attempt(
-    lease: Lease, *, client: Client, keys: Keys, anchor: Anchor, deadline_seconds: float, receives: int
+    lease: Lease, *, client: Client, keys: Keys, anchor: Anchor, deadline: Callable[[], float], receives: int
 ) -> Settlement:
     """POSTs the run, not before its time, and returns its settlement. Never raises for what a receiver or the keys do.
 
-    `receives` is how often its message was received, this time included.
+    `deadline` is the seconds that a POST may take that begins now: asked when it is signed, since keys can be slow. `receives`
+    is how often its message was received, this time included.
     """
     time.sleep(max(0.0, (lease.next_attempt_at - anchor.now()).total_seconds()))
     started_at = anchor.now()
@@ -60,7 +62,10 @@ def attempt(
         request = _request(lease, keys, started_at)
     except KeyUnavailable:
         return _untried(lease, started_at, receives)
-    result = client.post(request, deadline_seconds=deadline_seconds)
+    seconds = deadline()
+    if seconds <= 0:
+        return _untried(lease, started_at, receives)
+    result = client.post(request, deadline_seconds=seconds)
     return settle(lease, result, started_at=started_at, now=anchor.now(), receives=receives)
 
 

@@ -149,7 +149,7 @@ class _Batch:
             client=courier.client,
             keys=courier.keys,
             anchor=anchor,
-            deadline_seconds=min(courier.deadline_seconds, courier.remaining() - MARGIN_SECONDS),
+            deadline=lambda: min(courier.deadline_seconds, courier.remaining() - MARGIN_SECONDS),
             receives=self.by_run[lease.run_id].receives,
         )
 

@@ -10,11 +10,12 @@ import pytest
 from scheduler.attempt import settle
 from scheduler.aws.keys import Keys
 from scheduler.delivery import Message
+from scheduler.lease_times import MARGIN_SECONDS
 from scheduler.recording import Settlement, record
 from scheduler.runs import id_prefix
 from scheduler.store.connection import Database
-from scheduler.webhook.outcome import Answer, Timings
-from scheduler.webhook.request import idempotency_key
+from scheduler.webhook.outcome import Answer, Failure, Timings
+from scheduler.webhook.request import OutboundRequest, idempotency_key
 from standardwebhooks.webhooks import Webhook
 
 from tests.depot import SECRET, Depot
@@ -259,6 +260,31 @@ def test_keys_that_are_away_burn_neither_an_attempt_nor_a_claim(depot: Depot, ke
         depot.world.sql("update signing_secret set ciphertext = :c", c=keys.encrypt(depot.world.tenant_id, SECRET))
         depot.deliver(run_id)
     assert depot.run(run_id)["state"] == "succeeded"
+
+
+@pytest.mark.parametrize(("left", "posted"), [(7.5, True), (5.5, False)])
+def test_keys_that_are_slow_take_their_time_from_the_post_and_burn_no_attempt(
+    depot: Depot, monkeypatch: pytest.MonkeyPatch, left: float, posted: bool
+) -> None:
+    """A deadline from before they were asked would outlive the invocation, and leave all of its batch without an outcome."""
+    decrypt, post, deadlines = depot.keys.decrypt, depot.client.post, list[float]()
+
+    def slowly(tenant_id: UUID, ciphertext: bytes) -> str:
+        depot.remaining = left
+        return decrypt(tenant_id, ciphertext)
+
+    def watched(request: OutboundRequest, *, deadline_seconds: float) -> Answer | Failure:
+        deadlines.append(deadline_seconds)
+        return post(request, deadline_seconds=deadline_seconds)
+
+    monkeypatch.setattr(depot.keys, "decrypt", slowly)
+    monkeypatch.setattr(depot.client, "post", watched)
+    with Receiver() as receiver:
+        run_id = depot.one_run(receiver.url())
+        depot.deliver(run_id)
+    run = depot.run(run_id)
+    assert (run["state"], run["failures"], run["unrecorded"]) == ("succeeded" if posted else "queued", 0, 0)
+    assert deadlines == ([left - MARGIN_SECONDS] if posted else [])
 
 
 def test_a_pause_holds_what_is_due_and_a_resume_sends_it(depot: Depot) -> None:
