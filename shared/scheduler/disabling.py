@@ -6,7 +6,7 @@ recorded or, if that one died, by the planner.
 
 from collections.abc import Callable
 
-from scheduler.errors import Conflict, DatabaseUnavailable
+from scheduler.errors import CarillonError
 from scheduler.schedules import DisablingOrder, DisablingReason
 from scheduler.scheduling import Scheduling
 from scheduler.store.connection import StatementRefused
@@ -17,7 +17,8 @@ _PAGE = 100
 def carry_out(scheduling: Scheduling, *, more_time: Callable[[], bool]) -> int:
     """Disables what is ordered, while `more_time()`, and returns how many orders are done with.
 
-    An order that can't be carried out now stays for the next who comes by.
+    An order that can't be carried out now, as where its schedule's calendar waits for a person, stays for the next who
+    comes by, and stops no other.
     """
     with scheduling.database.transaction() as transaction:
         rows = transaction.run("disabling.orders", most=_PAGE)
@@ -33,7 +34,7 @@ def carry_out(scheduling: Scheduling, *, more_time: Callable[[], bool]) -> int:
             break
         try:
             scheduling.disable(order)
-        except (Conflict, DatabaseUnavailable, StatementRefused):
+        except (CarillonError, StatementRefused):
             continue
         done += 1
     return done

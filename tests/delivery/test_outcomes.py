@@ -140,6 +140,19 @@ def test_a_change_that_the_tenant_made_after_the_outcome_overrules_it(depot: Dep
     assert depot.world.sql("select count(*) from disabling") == [[0]]
 
 
+def test_an_order_whose_calendar_can_not_be_computed_stays_and_stops_no_other(depot: Depot) -> None:
+    with Receiver(script=says(answers(410))) as receiver:
+        broken, sound = depot.schedule(receiver.url()), depot.schedule(receiver.url(), cron="*/2 * * * *")
+        depot.remaining_after_posts = 0.0
+        depot.world.clock.set("09:02:00")
+        depot.deliver(*(depot.run_ids(schedule)[0] for schedule in (broken, sound)))
+        depot.world.sql("update calendar set timezone = 'Nowhere/Gone' where id = :id", id=broken.calendar_id)
+        depot.world.clock.set("09:10:00")
+        assert carry_out(depot.world.scheduling, more_time=lambda: True) == 1
+    assert depot.world.scheduling.get(depot.world.tenant_id, sound.id).status == "disabled"
+    assert depot.world.sql("select schedule_id from disabling") == [[broken.id]]
+
+
 def test_an_order_for_a_schedule_that_is_deleted_meanwhile_is_dropped(depot: Depot) -> None:
     with Receiver(script=says(answers(410))) as receiver:
         schedule = depot.schedule(receiver.url())
