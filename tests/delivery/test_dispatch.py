@@ -130,6 +130,14 @@ def test_a_backlog_is_not_sent_again_each_minute(depot: Depot) -> None:
     assert sum(sent) == 3
 
 
+def test_a_run_that_was_put_back_often_is_not_lost_for_days(depot: Depot) -> None:
+    depot.one_run("http://127.0.0.1:9/")
+    depot.world.sql("update job_run set sends = 20")
+    depot.dispatch()
+    depot.world.clock.move(minutes=81)
+    assert depot.sweep().taken == 1
+
+
 def test_a_lost_run_that_is_locked_is_sent_once_a_sweep(depot: Depot, connect: Callable[[], Database]) -> None:
     """Its mark fails, so that it looks as lost as before."""
     run_id = depot.one_run("http://127.0.0.1:9/")

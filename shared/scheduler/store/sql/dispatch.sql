@@ -79,7 +79,8 @@ order by p.next_attempt_at, p.id
 
 -- name: find_lost
 -- What should have happened and did not: a lease that ran out, a message that nobody received. A backlog is not a loss, so
--- each message sent doubles the wait for the next.
+-- each message sent doubles the wait for the next, up to 80 minutes: `sends` also counts what was put back, and a run that was put
+-- back often must not be lost for longer than its policy lasts.
 select r.id, r.tenant_id, r.scheduled_for, r.attempt, r.sends, cast(:now as timestamptz) as next_attempt_at
 from job_run as r
 where r.scheduled_for <= :now
@@ -87,7 +88,7 @@ where r.scheduled_for <= :now
         (r.state = 'delivering' and r.lease_until <= :now)
         or (
             r.state = 'queued'
-            and r.next_attempt_at <= cast(:now as timestamptz) - interval '5 minutes' * power(2, least(greatest(r.sends - 1, 0), 10))
+            and r.next_attempt_at <= cast(:now as timestamptz) - interval '5 minutes' * power(2, least(greatest(r.sends - 1, 0), 4))
         )
     )
 order by r.id
