@@ -36,14 +36,22 @@ class Bus:
         self._name = name
 
     def publish(self, events: Sequence[Event]) -> list[UUID]:
-        """Publishes all, ten a call, and returns the ids of those that the bus took: it may take a part of a call."""
-        return [event_id for call in batched(events, _ENTRIES, strict=False) for event_id in self._publish(call)]
+        """Publishes all, ten a call, and returns the ids of those that the bus took: it may take a part of a call.
+
+        A call without an answer is the last one: each of many would take its time-out from who waits, deliveries above all.
+        """
+        taken: list[UUID] = []
+        for call in batched(events, _ENTRIES, strict=False):
+            try:
+                taken += self._publish(call)
+            except ClientError:
+                continue
+            except BotoCoreError:
+                break
+        return taken
 
     def _publish(self, events: Sequence[Event]) -> list[UUID]:
-        try:
-            answer = self._client.put_events(Entries=[self._entry(event) for event in events])
-        except (BotoCoreError, ClientError):
-            return []
+        answer = self._client.put_events(Entries=[self._entry(event) for event in events])
         results = answer.get("Entries", ())
         return [event.id for event, result in zip(events, results, strict=False) if result.get("EventId")]
 
@@ -59,8 +67,8 @@ class Bus:
 
 
 def connect(name: str) -> Bus:
-    """A bus over a client of its own."""
+    """A bus over a client of its own; a call ends before a transaction that waits for it may be idle for too long."""
     return Bus(
-        client("events", connect_timeout=3, read_timeout=5, retries={"max_attempts": 2, "mode": "standard"}),
+        client("events", connect_timeout=2, read_timeout=2, retries={"max_attempts": 2, "mode": "standard"}),
         name,
     )
