@@ -77,7 +77,12 @@ def a_request(now: datetime | None = None) -> tuple[dict[str, str], bytes]:
     )
     now = now or datetime.fromtimestamp(time.time(), UTC)
     built = build_request(delivery, secrets=[SigningSecret.parse(_SECRET)], now=now)
-    return dict(built.headers), built.body
+    return {name.lower(): value for name, value in built.headers}, built.body
+
+
+def under_another_key(headers: dict[str, str]) -> dict[str, str]:
+    """As somebody sends it again who caught it, and wants the work done twice."""
+    return headers | {"x-idempotency-key": "0" * 64}
 
 
 def test_the_verification_takes_ours_and_nothing_else(folder: Path) -> None:
@@ -87,7 +92,7 @@ def test_the_verification_takes_ours_and_nothing_else(folder: Path) -> None:
     other = headers["webhook-signature"]
     assert verified(_SECRET, headers | {"webhook-signature": f"v1,AAAA {other}"}, body)
     assert not verified(_SECRET, headers, body + b" ")
-    assert not verified(_SECRET, headers | {"webhook-id": "0" * 64}, body)
+    assert not verified(_SECRET, under_another_key(headers), body)
     assert not verified("whsec_" + "A" * 43 + "=", headers, body)
     assert not verified(_SECRET, {}, body)
     assert not verified(_SECRET, *a_request(datetime(2026, 1, 1, tzinfo=UTC)))
@@ -125,6 +130,7 @@ def test_the_flask_receiver_works_once_for_each_key(folder: Path) -> None:
     headers, body = a_request()
     assert [client.post("/hook", data=body, headers=headers).status_code for _ in range(2)] == [204, 204]
     assert client.post("/hook", data=body + b"x", headers=headers).status_code == 400
+    assert client.post("/hook", data=body, headers=under_another_key(headers)).status_code == 400
     assert load(folder, "receiving").bodies == [body]
 
 
@@ -134,13 +140,14 @@ def test_the_lambda_receiver_works_once_for_each_key(folder: Path) -> None:
     event: dict[str, Any] = {
         "version": "2.0",
         "rawPath": "/hook",
-        "headers": {name.lower(): value for name, value in headers.items()},
+        "headers": headers,
         "requestContext": {"http": {"method": "POST", "path": "/hook"}, "stage": "$default"},
         "body": body.decode(),
         "isBase64Encoded": False,
     }
     assert [handler(event, None)["statusCode"] for _ in range(2)] == [204, 204]
     assert handler(event | {"body": "{}"}, None)["statusCode"] == 400
+    assert handler(event | {"headers": under_another_key(headers)}, None)["statusCode"] == 400
     assert load(folder, "receiving").bodies == [body]
 
 
@@ -149,6 +156,7 @@ def test_the_fastapi_receiver_works_once_for_each_key(folder: Path) -> None:
     headers, body = a_request()
     assert [client.post("/hook", content=body, headers=headers).status_code for _ in range(2)] == [204, 204]
     assert client.post("/hook", content=body + b"x", headers=headers).status_code == 400
+    assert client.post("/hook", content=body, headers=under_another_key(headers)).status_code == 400
     assert load(folder, "receiving").bodies == [body]
 
 
@@ -186,6 +194,7 @@ def test_the_node_receiver_works_once_for_each_key(node: tuple[str, Path]) -> No
     headers, body = a_request()
     assert [requests.post(url, body, headers=headers, timeout=30).status_code for _ in range(2)] == [204, 204]
     assert requests.post(url, body + b"x", headers=headers, timeout=30).status_code == 400
+    assert requests.post(url, body, headers=under_another_key(headers), timeout=30).status_code == 400
     assert requests.post(url, body, timeout=30).status_code == 400
     assert bodies.read_bytes() == body
 
