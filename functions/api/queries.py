@@ -94,7 +94,10 @@ def labels(text: str, name: str) -> dict[str, str]:
     pairs = [pair.partition(":") for pair in text.split(",")]
     if not all(LABEL_KEY.fullmatch(key) and colon and LABEL_VALUE.fullmatch(value) for key, colon, value in pairs):
         raise fields.refused(name, "must be one or more of key:value, separated by commas")
-    return {key: value for key, _, value in pairs}
+    wanted = {key: value for key, _, value in pairs}
+    if len(wanted) < len(pairs):
+        raise fields.refused(name, "gives a key twice, and a label has one value")
+    return wanted
 
 
 def number(most: int) -> Judge:

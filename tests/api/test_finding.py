@@ -127,6 +127,7 @@ def test_a_page_has_room_for_payloads_of_any_size(client: Client) -> None:
         ({"status": ""}, "status"),
         ({"label": "team"}, "label"),
         ({"label": "a:b,"}, "label"),
+        ({"label": "a:b,a:c"}, "label"),
         ({"next_run_from": "tomorrow"}, "next_run_from"),
         ({"trigger": "manual"}, "trigger"),
     ],

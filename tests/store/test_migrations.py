@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import pg8000.native
@@ -56,6 +57,18 @@ def test_a_server_older_than_18_is_refused_by_name(empty: Login, monkeypatch: py
     with pytest.raises(MisconfiguredError, match="PostgreSQL 18 or newer"):
         upgrade(empty)
     assert count_tables(empty) == 0
+
+
+@pytest.mark.parametrize("right", ["superuser", "bypassrls"])
+def test_a_user_that_no_policy_binds_is_refused(empty: Login, server: Server, right: str) -> None:
+    master = replace(empty, user=server.user)
+    run(master, f"create role unbound login {right} password '{server.password}'")
+    try:
+        with pytest.raises(MisconfiguredError, match="keep tenants apart"):
+            upgrade(replace(empty, user="unbound"))
+        assert count_tables(empty) == 0
+    finally:
+        run(master, "drop role unbound")
 
 
 def test_functions_sessions_have_limits_and_are_in_utc(database: Database) -> None:

@@ -61,6 +61,21 @@ def test_production_has_a_second_of_everything_and_guards_what_cannot_be_made_ag
     assert production.of_type("AWS::WAFv2::WebACLAssociation")
 
 
+def test_the_web_acl_blocks_nothing_for_what_a_payload_or_a_name_holds(production: Resolved) -> None:
+    [acl] = production.of_type("AWS::WAFv2::WebACL").values()
+    [common] = [rule for rule in acl["Rules"] if rule["Name"] == "common"]
+    overrides = common["Statement"]["ManagedRuleGroupStatement"]["RuleActionOverrides"]
+    assert {each["Name"] for each in overrides if each["ActionToUse"] == {"Count": {}}} == {
+        "SizeRestrictions_BODY",
+        "CrossSiteScripting_BODY",
+        "GenericLFI_BODY",
+        "GenericRFI_BODY",
+        "EC2MetaDataSSRF_BODY",
+        "RestrictedExtensions_URIPATH",
+        "RestrictedExtensions_QUERYARGUMENTS",
+    }
+
+
 def test_the_local_environment_makes_no_network_no_database_and_no_web_acl(transformed: dict[str, Any]) -> None:
     stack = Resolved(transformed, environments()["local"] | {"DatabaseHost": "127.0.0.1"})
     kinds = {each["Type"] for each in stack.resources.values()}

@@ -120,6 +120,13 @@ def test_a_credential_is_made_once_for_each_request_id(act: Act, world: World, a
         act(action, **words, request_id="r1", operator="bob")
 
 
+def test_no_key_that_a_tenant_may_send_is_an_operators(act: Act, world: World) -> None:
+    act("issue_key", tenant_id=str(world.tenant_id), request_id="r1")
+    [[key]] = world.sql("select key from idempotent_request")
+    assert "r1" in key
+    assert not key.isprintable()
+
+
 def test_a_deleted_tenant_leaves_nothing_but_the_audit(act: Act, world: World, depot: Depot) -> None:
     other = world.create()
     made = act("create_tenant", name="Gone")

@@ -31,11 +31,13 @@ def upgrade(login: Login, revision: str = "head") -> None:
     """Runs all missing revisions in one transaction, under an advisory lock; a failure leaves the old schema. A schema that
     is newer than all of them is left as it is.
 
-    Raises MisconfiguredError below PostgreSQL 18, whose uuid_extract_timestamp() knows version 7.
+    Raises MisconfiguredError below PostgreSQL 18, whose uuid_extract_timestamp() knows version 7, and for a role that no
+    row-level policy binds.
     """
     engine = create_engine(_url(login), poolclass=NullPool, connect_args={"ssl_context": login.tls})
     with engine.begin() as connection:
         _check_version(connection)
+        _check_role(connection)
         # A deploy may take longer than a function's transaction may.
         connection.exec_driver_sql("set local statement_timeout = 0")
         connection.exec_driver_sql("set local transaction_timeout = 0")
@@ -66,3 +68,11 @@ def _check_version(connection: Connection) -> None:
     version = int(connection.exec_driver_sql("show server_version_num").scalar_one())
     if version < _LEAST_VERSION:
         raise MisconfiguredError(f"PostgreSQL 18 or newer is needed, this server is {version // 10_000}")
+
+
+def _check_role(connection: Connection) -> None:
+    text = "select rolsuper or rolbypassrls from pg_roles where rolname = current_user"
+    if connection.exec_driver_sql(text).scalar_one():
+        raise MisconfiguredError(
+            "the database's user is a superuser or has BYPASSRLS: no policy would keep tenants apart"
+        )
