@@ -210,6 +210,33 @@ def test_a_turn_that_was_never_given_back_is_free_once_its_run_has_ended(depot: 
     assert depot.claim(second).verdicts == {second: Verdict.CLAIMED}
 
 
+def test_the_turn_of_a_run_that_was_made_since_a_claim_began_is_not_taken_over(
+    depot: Depot, connect: Callable[[], Database]
+) -> None:
+    """The claim waits for its tenant's load; what was committed meanwhile its snapshot does not show."""
+    [first] = minutely(depot, OverlapPolicy.QUEUE, 1)
+    [[schedule_id]] = depot.world.sql("select schedule_id from job_run where id = :id", id=first)
+    depot.claim(depot.one_run("http://127.0.0.1:9/"))
+    words = {"lease": LEASE, "alone": False}
+    holder, worker = connect(), connect()
+    with ThreadPoolExecutor(1) as threads:
+        with holder.transaction() as transaction:
+            transaction._connection.run("select from tenant_load for update")
+            late = threads.submit(claim, worker, depot.world.clock, {first: None}, **words)  # type: ignore[arg-type]
+            wait_until(lambda: late.done() or waiting_for_a_lock(depot.world) == 1)
+            [second] = depot.backlog(schedule_id, range(90, 91))
+            depot.world.sql(
+                "update job_run set state = 'delivering', attempt = 1, lease_until = :until where id = :id",
+                until=depot.world.clock.now + LEASE,
+                id=second,
+            )
+            depot.world.sql(
+                "insert into overlap_turn select schedule_id, id, scheduled_for, 1 from job_run where id = :id",
+                id=second,
+            )
+        assert late.result(timeout=30).verdicts == {first: Verdict.WAITING}
+
+
 def test_waiting_runs_are_let_go_by_the_planner_where_nobody_else_did(depot: Depot) -> None:
     runs = minutely(depot, OverlapPolicy.QUEUE, 3)
     depot.claim(runs[0])

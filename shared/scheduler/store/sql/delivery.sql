@@ -153,7 +153,7 @@ cleared as (
 ),
 
 -- The turn is taken by the row's unique key: two workers can't both pass. One whose run has ended without giving it back
--- (poisoned, cancelled, expired) is taken over; `attempt` tells an ended run from one that was claimed anew since our snapshot.
+-- (poisoned, cancelled, expired) is taken over: holds_turn looks at the run as it is, not as our snapshot has it.
 turns as (
     insert into overlap_turn as turn (schedule_id, run_id, scheduled_for, attempt)
     select c.schedule_id, c.id, c.scheduled_for, c.attempt + 1
