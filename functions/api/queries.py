@@ -68,9 +68,15 @@ def read(query: Mapping[str, Sequence[str]], judges: Mapping[str, Judge]) -> dic
     return found
 
 
+def refuse_any(query: Mapping[str, Sequence[str]]) -> None:
+    """BadParameters for any parameter: what a change is asked for stands in its body."""
+    read(query, {})
+
+
 def _one(name: str, values: Sequence[str], judges: Mapping[str, Judge]) -> Any:
     if name not in judges:
-        raise fields.refused(name[:64], f"is not a parameter here; {', '.join(judges)} are")
+        others = f"; {', '.join(judges)} are" if judges else ", nor is any other"
+        raise fields.refused(name[:64], f"is not a parameter here{others}")
     if len(values) > 1:
         raise fields.refused(name, "is given more than once; where it takes several values, commas separate them")
     return judges[name](values[0], name)

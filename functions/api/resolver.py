@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import conditions
+import queries
 from answers import digest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from parts import Parts, Request
@@ -70,6 +71,8 @@ class Api:
     def _carry_out(self, route: Route, request: Request) -> Response:
         if not route.conditional:
             conditions.refuse_any(request.event)
+        if route.method != "GET":
+            queries.refuse_any(request.query)
         key = conditions.idempotency_key(request.event) if route.method == "POST" else None
         if key is None:
             return route.carry_out(self._parts, request)

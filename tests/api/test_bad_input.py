@@ -274,6 +274,21 @@ def test_every_bad_parameter_is_named_at_once(client: Client) -> None:
     assert (answer.status, answer.pointers) == (400, names)
 
 
+def test_a_change_that_says_something_in_its_query_is_not_made(
+    client: Client, modules: dict[str, ModuleType], world: World
+) -> None:
+    made = client.create()
+    ids = {"schedule_id": made["id"], "run_id": made["id"], "key_id": made["id"], "secret_id": made["id"], "name": "n"}
+    before = stored(world)
+    for route in modules["routes"].ROUTES:
+        if route.method != "GET":
+            answer = client.may(route.scope).call(
+                route.method, route.path.format(**ids), body=json.dumps(MINUTELY), query={"dry_run": "true"}
+            )
+            assert (answer.status, answer.pointers) == (400, ["dry_run"]), route
+    assert stored(world) == before
+
+
 def test_a_parameter_that_is_given_twice_is_refused(client: Client) -> None:
     answer = client.get("/v1/schedules", status=["active", "paused"], limit="1")
     assert (answer.status, answer.pointers) == (400, ["status"])
