@@ -140,6 +140,22 @@ def test_a_change_that_the_tenant_made_after_the_outcome_overrules_it(depot: Dep
     assert depot.world.sql("select count(*) from disabling") == [[0]]
 
 
+def test_an_outcome_after_the_tenants_change_disables_all_the_same(depot: Depot) -> None:
+    """Though an older order, which the change overrules, was not carried out yet."""
+    with Receiver(script=says(answers(410))) as receiver:
+        schedule = depot.schedule(receiver.url())
+        depot.world.clock.set("09:01:00")
+        depot.remaining_after_posts = 0.0
+        depot.deliver(depot.run_ids(schedule)[0])
+        depot.world.clock.move(seconds=30)
+        depot.world.edit(schedule, cron="*/2 * * * *")
+        depot.world.clock.set("09:02:00")
+        depot.remaining_after_posts = None
+        depot.deliver(depot.run_ids(schedule)[1])
+    assert the_schedule(depot).status == "disabled"
+    assert depot.world.sql("select count(*) from disabling") == [[0]]
+
+
 def test_an_order_whose_calendar_can_not_be_computed_stays_and_stops_no_other(depot: Depot) -> None:
     with Receiver(script=says(answers(410))) as receiver:
         broken, sound = depot.schedule(receiver.url()), depot.schedule(receiver.url(), cron="*/2 * * * *")

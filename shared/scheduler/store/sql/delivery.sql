@@ -588,7 +588,9 @@ ordered as (
     ) as d
     group by d.schedule_id, d.tenant_id
     order by d.schedule_id
-    on conflict (schedule_id) do nothing
+    -- The newest order counts: what the tenant changed after an older one does not overrule it.
+    on conflict (schedule_id) do update
+    set reason = excluded.reason, decided_at = greatest(disabling.decided_at, excluded.decided_at)
     returning schedule_id
 ),
 
