@@ -248,6 +248,16 @@ def test_waiting_runs_are_let_go_by_the_planner_where_nobody_else_did(depot: Dep
     assert states(depot, runs[1:]) == [("planned", None, None), WAITING]
 
 
+def test_nor_does_a_run_overtake_one_that_the_planner_let_go(depot: Depot) -> None:
+    first, second, third = minutely(depot, OverlapPolicy.QUEUE, 3)
+    depot.claim(first, second)
+    depot.world.clock.move(seconds=31)
+    Redelivery(database=depot.world.database, clock=depot.world.clock).cancel(depot.world.tenant_id, first)
+    release(depot.world.database, depot.world.clock)
+    assert depot.claim(third).verdicts == {third: Verdict.WAITING}
+    assert depot.claim(second).verdicts == {second: Verdict.CLAIMED}
+
+
 def test_waiting_runs_all_go_once_their_schedule_lets_them_overlap(depot: Depot) -> None:
     runs = minutely(depot, OverlapPolicy.QUEUE, 4)
     depot.claim(runs[0])

@@ -1,6 +1,7 @@
 -- name: free_turns
 -- Runs that wait for an earlier one of their schedule, though none is in flight any more (it was poisoned, cancelled or
--- expired, or its worker died before it sent the next), or though runs may overlap by now: the oldest, or all of them.
+-- expired, or its worker died before it sent the next), or though runs may overlap by now: the oldest, or all of them. The oldest
+-- gets the turn as well, as from a record, so that none which becomes due before it is claimed overtakes it.
 with waiting as (
     select
         r.id,
@@ -29,12 +30,29 @@ seen as (
     where r.state = 'planned' and r.held_by = 'overlap' and (w.overlap_policy = 'allow' or w.place = 1)
     order by r.id
     for no key update of r
+),
+
+freed as (
+    update job_run as r
+    set held_by = null
+    from seen
+    where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+    returning r.id, r.schedule_id, r.scheduled_for, r.attempt
+),
+
+passed_on as (
+    insert into overlap_turn as turn (schedule_id, run_id, scheduled_for, attempt)
+    select f.schedule_id, f.id, f.scheduled_for, f.attempt
+    from freed as f
+    inner join schedule as s on f.schedule_id = s.id
+    where s.overlap_policy <> 'allow' and s.status = 'active'
+    order by f.schedule_id
+    on conflict (schedule_id) do update
+    set run_id = excluded.run_id, scheduled_for = excluded.scheduled_for, attempt = excluded.attempt
+    where not holds_turn(turn.run_id, turn.scheduled_for, turn.attempt)
 )
 
-update job_run as r
-set held_by = null
-from seen
-where r.id = seen.id and r.scheduled_for = seen.scheduled_for
+select freed.id from freed
 
 -- name: send_probes
 -- An endpoint whose breaker waits for a probe gets one of the runs that it held, the oldest, when the probe may go. Another
