@@ -11,6 +11,7 @@ from replies import schedule_reply
 from response import Response
 from scheduler import by_name
 from scheduler.errors import InvalidInput, NotFound
+from scheduler.schedules import Definition
 from sending import send_soon
 
 
@@ -23,12 +24,17 @@ def put_schedule(parts: Parts, request: Request) -> Response:
     if document.get("name") not in (None, name):
         raise refused("/name", "must be the name in the path, or left out")
     definition = definition_of(document | {"name": name}, parts.policy)
-    request.limits.check(definition.timing, definition.payload)
+
+    def put_over(old: Definition | None) -> Definition:
+        request.check_limits(old, definition)
+        return definition
+
     put, created = by_name.put(
         parts.scheduling,
         request.tenant_id,
         uuid4(),
-        definition,
+        name,
+        put_over,
         changed_by=request.key_id,
         only=request.only,
     )

@@ -16,6 +16,7 @@ from scheduler.history import History
 from scheduler.idempotency import Idempotency
 from scheduler.limits import Limits
 from scheduler.preconditions import Precondition
+from scheduler.schedules import Definition
 from scheduler.scheduling import Scheduling
 from scheduler.settings import Settings
 from scheduler.store.clock import Clock
@@ -77,6 +78,11 @@ class Request:
     limits: Limits
     more_time: Callable[[], bool]
     later: list[Callable[[], None]] = field(default_factory=list)
+
+    def check_limits(self, old: Definition | None, new: Definition) -> None:
+        """InvalidInput for what the tenant may not have; what it had before a limit was lowered, it may keep."""
+        if old is None or (new.timing, new.payload) != (old.timing, old.payload):
+            self.limits.check(new.timing, new.payload)
 
     @property
     def query(self) -> Mapping[str, Sequence[str]]:

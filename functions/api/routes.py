@@ -18,7 +18,7 @@ from sending import send_soon
 
 def create_schedule(parts: Parts, request: Request) -> Response:
     definition = definition_of(read_object(request.event), parts.policy)
-    request.limits.check(definition.timing, definition.payload)
+    request.check_limits(None, definition)
     made = parts.scheduling.create(request.tenant_id, uuid4(), definition, changed_by=request.key_id)
     send_soon(parts, request, made.id)
     return schedule_reply(parts, made, 201, Location=f"{request.path}/{made.id}")
@@ -33,9 +33,7 @@ def edit_schedule(parts: Parts, request: Request) -> Response:
 
     def edit(old: Definition) -> Definition:
         new = edited(old, changes, parts.policy)
-        # What a tenant had before a limit was lowered, it may keep.
-        if (new.timing, new.payload) != (old.timing, old.payload):
-            request.limits.check(new.timing, new.payload)
+        request.check_limits(old, new)
         return new
 
     changed = parts.scheduling.edit(request.tenant_id, schedule_id, edit, changed_by=request.key_id, only=request.only)

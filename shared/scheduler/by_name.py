@@ -1,6 +1,7 @@
 """Schedules by the name that their tenant chose: what is there is replaced, what is not is created."""
 
 import contextlib
+from collections.abc import Callable
 from uuid import UUID
 
 from scheduler.errors import Conflict, NotFound
@@ -24,26 +25,27 @@ def put(
     scheduling: Scheduling,
     tenant_id: UUID,
     new_id: UUID,
-    definition: Definition,
+    name: str,
+    put_over: Callable[[Definition | None], Definition],
     *,
     changed_by: str,
     only: Precondition = ANYHOW,
 ) -> tuple[Schedule, bool]:
-    """Makes the definition be what its name stands for; also says whether it was created, under the given new id.
+    """Makes what `put_over` returns be what the name stands for; also says whether it was created, under the given new id.
+
+    `put_over` is given what is there, or None, and returns a definition of that name, the same each time.
 
     PreconditionFailed where what the name stands for, or stands for not, is not what was meant.
     """
-    if definition.name is None:
-        raise ValueError("a definition without a name is put nowhere")
     for _ in range(_TRIES):
-        found = _id_of(scheduling, tenant_id, definition.name)
+        found = _id_of(scheduling, tenant_id, name)
         if found is None:
             only.check(None)
             with contextlib.suppress(Conflict):
-                return scheduling.create(tenant_id, new_id, definition, changed_by=changed_by), True
+                return scheduling.create(tenant_id, new_id, put_over(None), changed_by=changed_by), True
         else:
             with contextlib.suppress(NotFound):
-                return scheduling.edit(tenant_id, found, lambda _: definition, changed_by=changed_by, only=only), False
+                return scheduling.edit(tenant_id, found, put_over, changed_by=changed_by, only=only), False
     raise Conflict("it is being changed by others at this moment; try again")
 
 
