@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from scheduler.errors import InvalidInput, Problem
+from scheduler.errors import Conflict, InvalidInput, Problem
 from scheduler.schedules import Pause, Schedule
 from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Transaction
@@ -67,6 +67,8 @@ class Labelled:
 
         One that was deleted meanwhile, or given another calendar, is left out.
         """
+        if not transaction.run("labels.try_alone", tenant_id=self.tenant_id)[0]["alone"]:
+            raise Conflict("another change of many schedules is being made; try again when it is through")
         now, labels = self.scheduling.clock(transaction), to_json(self.labels)
         rows = transaction.run(block, tenant_id=self.tenant_id, labels=labels, now=now, most=MOST_AT_ONCE)
         if not rows:

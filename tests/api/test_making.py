@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from scheduler.calendar.zones import tzdata_version
+from scheduler.labels import Labelled
 from scheduler.look_ahead import LOOK_AHEAD
-from scheduler.schedules import Definition
+from scheduler.schedules import Definition, Pause
 from scheduler.scheduling import Scheduling
 from scheduler.store.connection import Database, Row
 from scheduler.timing import Timing
@@ -240,3 +241,22 @@ def test_a_change_of_many_leaves_out_what_was_given_another_calendar_meanwhile(
             other.edit(world.tenant_id, UUID(two[1]), later, changed_by="test")
         assert paused.result(timeout=30).document == {"matched": 2, "changed": 1, "remaining": 1}
     assert [client.get(f"/v1/schedules/{each}").document["status"] for each in two] == ["paused", "active"]
+
+
+def test_a_tenants_changes_of_many_hold_calendars_one_after_the_other(
+    client: Client, world: World, two: tuple[str, str], connect: Callable[[], Database]
+) -> None:
+    database = connect()
+    other = Labelled(
+        scheduling=Scheduling(database=database, clock=world.clock, retention=RETENTION),
+        tenant_id=world.tenant_id,
+        labels={"team": "a"},
+        changed_by="test",
+        more_time=lambda: True,
+    )
+    client.create(labels={"team": "b"})
+    with database.joined():
+        other.pause(Pause())
+        # Of other schedules, whose rows nobody holds.
+        assert client.post("/v1/schedules/pause", {"labels": {"team": "b"}}).status == 409
+    assert client.post("/v1/schedules/pause", {"labels": {"team": "b"}}).document["changed"] == 1

@@ -1,3 +1,8 @@
+-- name: try_alone
+-- One at a time of a tenant: changes of many hold calendars, which all tenants share, for seconds, and those that overlap without
+-- end would never let a planner in.
+select pg_try_advisory_xact_lock(hashtextextended('labelled ' || cast(:tenant_id as text), 0)) as alone
+
 -- name: active
 -- Those that fire, oldest first, and how many there are.
 select s.id, s.calendar_id, count(*) over () as matched
