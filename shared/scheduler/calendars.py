@@ -19,17 +19,27 @@ from scheduler.webhook.pointer import reference_token
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calendar:
-    """A calendar row under our lock; `made` by this transaction, so that no other sees it yet."""
+    """A calendar row under our lock; `made` by this transaction, so that no other sees it yet.
+
+    `set_aside`: its times could not be computed, and wait for a person.
+    """
 
     id: int
     spec: CalendarSpec
     planned_through: datetime
+    set_aside: bool
     made: bool = False
 
     @classmethod
     def from_row(cls, row: Row, *, made: bool = False) -> Self:
         """The calendar of a row with its cursor."""
-        return cls(id=row["id"], spec=calendar_spec(row), planned_through=row["planned_through"], made=made)
+        return cls(
+            id=row["id"],
+            spec=calendar_spec(row),
+            planned_through=row["planned_through"],
+            set_aside=row["set_aside_at"] is not None,
+            made=made,
+        )
 
 
 def calendar_spec(row: Row) -> CalendarSpec:

@@ -74,7 +74,9 @@ def carry_out(
     moves, active_from = wanted.moves(old), old.active_from
     wanted = _current(wanted, old, now)
     if moves:
-        _settle(transaction, _standing(old), old_calendar, now=now, retention=retention)
+        # What a calendar owes that can't be computed keeps nobody from leaving.
+        if not (old_calendar.set_aside and wanted.status is Status.DELETED):
+            _settle(transaction, _standing(old), old_calendar, now=now, retention=retention)
         active_from = _active_from(old, wanted, new_calendar, now)
     _store(transaction, old, wanted, calendar_id=new_calendar.id, active_from=active_from, now=now)
     schedule_rows.add_version(transaction, old.id, change, changed_by, now, wanted.definition.payload)

@@ -97,7 +97,10 @@ class LoggedAttempt:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outlook:
-    """A schedule at this moment: a pause that is over is none. `next_run_at`: un-jittered; None while nothing is to come."""
+    """A schedule at this moment: a pause that is over is none.
+
+    `next_run_at`: un-jittered; None while nothing is to come, or while its calendar is set aside.
+    """
 
     status: Status
     pause: Pause | None
@@ -136,7 +139,7 @@ class History:
                 schedule.id for schedule in listed if schedule.runs_left is not None and schedule.runs_left <= 0
             ]
             planned = transaction.run("history.next_planned", schedule_ids=complete, now=now) if complete else []
-        specs = {row["id"]: calendar_spec(row) for row in calendars}
+        specs = {row["id"]: calendar_spec(row) for row in calendars if row["set_aside_at"] is None}
         last: dict[UUID, datetime | None] = dict.fromkeys(complete) | {
             row["schedule_id"]: row["scheduled_for"] for row in planned
         }

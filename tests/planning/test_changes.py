@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from scheduler.errors import Conflict, InvalidInput, NotFound
+from scheduler.history import History
 from scheduler.timing import Late, Misfire, Timing
 
 from tests.world import T0, World, utc
@@ -14,6 +15,21 @@ def test_an_edit_that_keeps_an_instant_keeps_its_run(world: World) -> None:
     schedule = world.create(cron="* * * * *")
     world.edit(schedule, cron="*/2 * * * *")
     assert world.planned(schedule) == ["09:02:00"]
+
+
+def test_a_schedule_whose_times_can_not_be_computed_is_listed_and_can_be_deleted(world: World) -> None:
+    bad, good = world.create(cron="*/2 * * * *"), world.create(cron="* * * * *")
+    world.sql("update calendar set expression = 'nonsense' where id = :id", id=bad.calendar_id)
+    world.clock.move(minutes=5)
+    world.tick()
+    outlooks = History(database=world.database, clock=world.clock).outlooks([bad, good])
+    assert (outlooks[bad.id].next_run_at, outlooks[good.id].next_run_at) == (None, utc("09:06:00"))
+    world.delete(bad)
+    assert world.sql("select distinct state, reason from job_run where schedule_id = :id", id=bad.id) == [
+        ["cancelled", "deleted"]
+    ]
+    with pytest.raises(NotFound):
+        world.scheduling.get(world.tenant_id, bad.id)
 
 
 def test_an_edit_of_timing_moves_future_runs_and_leaves_those_that_are_due(world: World) -> None:

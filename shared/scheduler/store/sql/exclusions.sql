@@ -20,7 +20,7 @@ for update
 
 -- name: lock_calendars
 -- The calendars that leave out a list's dates, held against planners and changes, in id order as all who wait for calendars.
-select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through
+select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through, set_aside_at
 from calendar
 where exclusion_lists @> array[cast(:list_id as uuid)] and retired_at is null
 order by id

@@ -15,7 +15,7 @@ where a.run_id = :run_id and a.scheduled_for = :scheduled_for
 order by a.attempt
 
 -- name: calendars
-select c.id, c.kind, c.expression, c.timezone, c.gap, c.overlap, c.anchor, c.excluded_dates, c.on_excluded
+select c.id, c.kind, c.expression, c.timezone, c.gap, c.overlap, c.anchor, c.excluded_dates, c.on_excluded, c.set_aside_at
 from calendar as c
 where c.id = any(cast(:ids as bigint []))
 

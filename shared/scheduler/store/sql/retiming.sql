@@ -2,7 +2,7 @@
 -- Calendars that were last planned with older time zone data, whether due or not.
 select
     id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through, next_fire_at,
-    utc_offset
+    utc_offset, set_aside_at
 from calendar
 where tzdata_version < :tzdata_version
     and set_aside_at is null

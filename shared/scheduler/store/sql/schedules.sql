@@ -24,7 +24,8 @@ where kind = :kind
 
 -- name: lock_calendars
 -- A change to a schedule holds its calendars still: first of all its locks, in id order.
-select id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through, retired_at
+select
+    id, kind, expression, timezone, gap, overlap, anchor, excluded_dates, on_excluded, planned_through, set_aside_at, retired_at
 from calendar
 where id = any(cast(:ids as bigint []))
 order by id
