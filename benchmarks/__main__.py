@@ -1,12 +1,9 @@
 """The planner against one bare INSERT … SELECT of the same rows: `python -m benchmarks [schedules …]`."""
 
 import resource
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from time import perf_counter
 from uuid import uuid4
 
@@ -14,10 +11,9 @@ import pg8000.native
 from scheduler.calendar.spec import cron
 from scheduler.calendar.zones import tzdata_version
 from scheduler.planning import plan
-from scheduler.store.connection import Database, Login, Transaction
-from scheduler.store.migrations import upgrade
+from scheduler.store.connection import Database, Transaction
 
-from local import postgres
+from benchmarks import databases
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 # Every expression fires at 09:01 UTC in every zone that is whole hours from it; 25 times 40 distinct pairs.
@@ -32,27 +28,15 @@ _MEMORY_MIB = 256
 def main() -> int:
     """Prints one line a size; 1 where a ratio or the memory misses its limit."""
     sizes = [int(word) for word in sys.argv[1:]] or [100_000, 1_000_000]
-    folder = Path(tempfile.mkdtemp(prefix="carillon-bench-"))
-    server = postgres.start(folder / "data", options={"max_wal_size": "8GB", "shared_buffers": "512MB"})
-    try:
-        held = [_measure(server, size) for size in sizes]
-        return int(not all(held))
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    held = []
+    with databases.serving({"max_wal_size": "8GB", "shared_buffers": "512MB"}) as server:
+        for size in sizes:
+            with databases.database(server, f"bench_{size}") as (database, admin):
+                held.append(_measure(database, admin, size))
+    return int(not all(held))
 
 
-def _measure(server: postgres.Server, size: int) -> bool:
-    name = f"bench_{size}"
-    server.create_database(name)
-    login = Login(
-        host=server.host, port=server.port, database=name, user=postgres.OWNER, password=server.password, tls=None
-    )
-    upgrade(login)
-    database = Database(lambda: login)
-    admin = pg8000.native.Connection(
-        server.user, host=server.host, port=server.port, database=name, password=server.password
-    )
+def _measure(database: Database, admin: pg8000.native.Connection, size: int) -> bool:
     _fill(database, admin, size)
     ratios, rates = [], []
     for _ in range(_ROUNDS):
@@ -70,8 +54,6 @@ def _measure(server: postgres.Server, size: int) -> bool:
         f"planner: schedules={size} calendars={len(_ZONES) * len(_MINUTES)} ratio={ratio:.2f} (at least {_LIMIT}) "
         f"runs_per_s={sorted(rates)[_ROUNDS // 2]:.0f} peak_mib={memory:.0f} (at most {_MEMORY_MIB})"
     )
-    database.close()
-    admin.close()
     return ratio >= _LIMIT and memory <= _MEMORY_MIB
 
 

@@ -6,11 +6,9 @@ runs a second; the receiver takes a while to answer, as receivers do.
 
 import http.server
 import os
-import shutil
 import socketserver
 import subprocess
 import sys
-import tempfile
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -18,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import batched
-from pathlib import Path
 from time import perf_counter
 from uuid import UUID, uuid4
 
@@ -33,12 +30,11 @@ from scheduler.http.client import Client
 from scheduler.runs import id_prefix
 from scheduler.schedules import Definition
 from scheduler.scheduling import Scheduling
-from scheduler.store.connection import Database, Login, Transaction
-from scheduler.store.migrations import upgrade
+from scheduler.store.connection import Database, Transaction
 from scheduler.timing import Timing
 from scheduler.webhook.addresses import TargetPolicy
 
-from local import postgres
+from benchmarks import databases
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 _BATCH = 10
@@ -95,32 +91,16 @@ def serve() -> None:
 
 def measure() -> bool:
     """Prints the ratio; False where it misses its limit."""
-    folder = Path(tempfile.mkdtemp(prefix="carillon-bench-"))
-    server = postgres.start(folder / "data")
-    try:
-        with receiving() as url:
-            return _measure(server, url)
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with (
+        databases.serving() as server,
+        databases.database(server, "bench_delivery") as (database, admin),
+        receiving() as url,
+    ):
+        return _measure(database, admin, url)
 
 
-def _measure(server: postgres.Server, url: str) -> bool:
-    server.create_database("bench_delivery")
-    login = Login(
-        host=server.host,
-        port=server.port,
-        database="bench_delivery",
-        user=postgres.OWNER,
-        password=server.password,
-        tls=None,
-    )
-    upgrade(login)
-    database = Database(lambda: login)
+def _measure(database: Database, admin: pg8000.native.Connection, url: str) -> bool:
     client = Client(TargetPolicy(local_targets=True))
-    admin = pg8000.native.Connection(
-        server.user, host=server.host, port=server.port, database="bench_delivery", password=server.password
-    )
     courier, runs = _fill(database, admin, client, url, _BATCHES * _BATCH * (_ROUNDS + 1))
     batches = list(batched(runs, _BATCH, strict=True))
     sessions = [requests.Session() for _ in range(_BATCH)]
@@ -133,8 +113,6 @@ def _measure(server: postgres.Server, url: str) -> bool:
         ratios.append(bare / ours)
         rates.append(_BATCHES * _BATCH / ours)
     client.close()
-    database.close()
-    admin.close()
     ratio = sorted(ratios)[_ROUNDS // 2]
     print(  # noqa: T201
         f"delivery: batches of {_BATCH}, answers after {ANSWER_SECONDS * 1000:.0f} ms, ratio={ratio:.2f} "

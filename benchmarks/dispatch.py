@@ -3,20 +3,16 @@
 One tenant has the backlog, a hundred others have ten due runs each. What a look costs must not grow with what waits behind it.
 """
 
-import shutil
 import sys
-import tempfile
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from time import perf_counter
 from uuid import UUID, uuid4
 
 import pg8000.native
 from scheduler.look_ahead import LOOK_AHEAD
-from scheduler.store.connection import Database, Login
-from scheduler.store.migrations import upgrade
+from scheduler.store.connection import Database
 
-from local import postgres
+from benchmarks import databases
 
 NOW = datetime(2026, 12, 1, 9, 0, tzinfo=UTC)
 _SMALL = 1_000
@@ -30,30 +26,14 @@ _LIMIT = 2.0
 def main() -> int:
     """Prints one line; 1 where the ratio misses its limit."""
     large = int(sys.argv[1]) if sys.argv[1:] else _LARGE
-    folder = Path(tempfile.mkdtemp(prefix="carillon-bench-"))
-    server = postgres.start(folder / "data", options={"max_wal_size": "8GB"})
-    try:
-        return int(not _measure(server, large))
-    finally:
-        server.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with (
+        databases.serving({"max_wal_size": "8GB"}) as server,
+        databases.database(server, "bench_dispatch") as (database, admin),
+    ):
+        return int(not _measure(database, admin, large))
 
 
-def _measure(server: postgres.Server, large: int) -> bool:
-    server.create_database("bench_dispatch")
-    login = Login(
-        host=server.host,
-        port=server.port,
-        database="bench_dispatch",
-        user=postgres.OWNER,
-        password=server.password,
-        tls=None,
-    )
-    upgrade(login)
-    database = Database(lambda: login)
-    admin = pg8000.native.Connection(
-        server.user, host=server.host, port=server.port, database="bench_dispatch", password=server.password
-    )
+def _measure(database: Database, admin: pg8000.native.Connection, large: int) -> bool:
     long, *others = _tenants(database, admin)
     for schedule_id in others:
         _backlog(admin, schedule_id, 0, _RUNS_EACH)
@@ -61,8 +41,6 @@ def _measure(server: postgres.Server, large: int) -> bool:
     beside_small = _look(database)
     _backlog(admin, long, _SMALL, large)
     beside_large = _look(database)
-    database.close()
-    admin.close()
     ratio = beside_large / beside_small
     print(  # noqa: T201
         f"dispatch: a look beside {_SMALL} waiting runs {beside_small * 1000:.0f} ms, beside {large} "

@@ -8,36 +8,32 @@ import importlib.util
 import io
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import batched
-from pathlib import Path
 from time import process_time
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
 
 import boto3
-import pg8000.native
 from pg8000.core import CoreConnection
 from scheduler.aws import clients, keys
 from scheduler.maintenance import maintain
 from scheduler.schedules import Definition
 from scheduler.scheduling import Scheduling
 from scheduler.store.clock import database_clock
-from scheduler.store.connection import Database, Login
-from scheduler.store.migrations import upgrade
+from scheduler.store.connection import Database
 from scheduler.tenants import create_tenant
 from scheduler.timing import Timing
 
+from benchmarks import databases
 from benchmarks.delivery import due_runs, receiving
 from local import postgres
 from local.children import wait_until
@@ -71,13 +67,8 @@ class Measured:
 
 def measure(batch: int) -> Measured:
     """Runs both handlers over a database made for it; a delivery gets `batch` runs."""
-    folder = Path(tempfile.mkdtemp(prefix="carillon-cost-"))
-    with ExitStack() as stops:
-        stops.callback(shutil.rmtree, folder, ignore_errors=True)
-        server = postgres.start(folder / "data")
-        stops.callback(server.stop)
-        url = stops.enter_context(receiving())
-        os.environ.update(_environment(stops.enter_context(_aws()), server))
+    with databases.serving() as server, receiving() as url, _aws() as aws:
+        os.environ.update(_environment(aws, server))
         runs = _due(server, url, (_WARM_UP + _ROUNDS) * batch)
         batches = [_event(each) for each in batched(runs, batch, strict=True)]
         delivery = _measure("delivery", batches)
@@ -207,26 +198,18 @@ def _environment(endpoint: str, server: postgres.Server) -> dict[str, str]:
 
 def _due(server: postgres.Server, url: str, count: int) -> list[UUID]:
     """So many runs of one tenant's schedule, due and queued."""
-    server.create_database("cost")
-    login = Login(
-        host=server.host, port=server.port, database="cost", user=postgres.OWNER, password=server.password, tls=None
-    )
-    upgrade(login)
-    database = Database(lambda: login)
+    with databases.database(server, "cost") as (database, admin):
+        schedule_id = _schedule(database, url)
+        return due_runs(admin, schedule_id, count, datetime.now(UTC).replace(microsecond=0))
+
+
+def _schedule(database: Database, url: str) -> UUID:
     maintain(database, database_clock, retention=timedelta(days=35), more_time=lambda: True)
     signing = keys.connect(os.environ["SIGNING_KEY_ID"])
     tenant = create_tenant(database, database_clock, signing, "cost", new_id=uuid4, entropy=os.urandom)
     definition = Definition(name=None, timing=Timing(cron="0 0 1 1 *"), url=url, headers=(), payload=b'{"cost":1}')
     scheduling = Scheduling(database=database, clock=database_clock, retention=timedelta(days=35))
-    schedule = scheduling.create(tenant.tenant_id, uuid4(), definition, changed_by="cost")
-    database.close()
-    admin = pg8000.native.Connection(
-        server.user, host=server.host, port=server.port, database="cost", password=server.password
-    )
-    try:
-        return due_runs(admin, schedule.id, count, datetime.now(UTC).replace(microsecond=0))
-    finally:
-        admin.close()
+    return scheduling.create(tenant.tenant_id, uuid4(), definition, changed_by="cost").id
 
 
 def _event(run_ids: tuple[UUID, ...]) -> dict[str, Any]:
