@@ -1,6 +1,7 @@
 """The rooms of the code, and who may import whom: the rules of docs/architecture.md, read off the imports."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,3 +124,10 @@ def test_sql_reads_no_clock_but_in_its_one_block(path: Path) -> None:
         assert clock not in "".join(line for line in text.splitlines(True) if not line.startswith("--")), clock
     assert ("clock_timestamp()" in text) is (path.name == "clock.sql")
     assert "/*" not in text, "pg8000 reads a colon inside such a comment as a parameter"
+
+
+def test_the_architecture_names_every_module_of_the_package_and_no_other() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    listed = page.partition("they take the clock")[2].partition("│")[0]
+    told = {"settings", "errors", "__init__"}
+    assert set(re.findall(r"(?<= )[a-z_]+(?=[,\n])", listed)) == {path.stem for path in PACKAGE.glob("*.py")} - told
